@@ -8,7 +8,7 @@ RELEASE := $(TARGET)/release
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := all
-.PHONY: all build mpi setup install uninstall demo test check unit seeds fuzz flap long-run conformance foreign count instructions \
+.PHONY: all build mpi setup install uninstall demo test check unit seeds simulate fuzz flap long-run conformance foreign count instructions \
         apps web web-test mpi4py-tests mpi4py-wheel lammps model-suites bench bench-peers report loom sanitize miri wheel deb docs container clean distclean help
 
 help: ## this list
@@ -71,6 +71,13 @@ unit: build ## Rust tests, and multi-process tests of the launcher and the libra
 seeds: setup ## the protocols on virtual networks with many more seeds than `make unit` (HPVM_SEEDS, 2000 each)
 	@HPVM_SEEDS=$${HPVM_SEEDS:-2000} $(CARGO) test -p hpvm-reliable -p hpvm-sim -p hpvm-onesided -p hpvm-portals -p hpvm-sam
 	@HPVM_SEEDS=$${HPVM_SEEDS:-2000} $(CARGO) test -p hpvm-mpi --test network
+
+simulate: build ## large jobs in virtual time and decades of failures (docs/simulation.md; minutes, 8 GiB)
+	@$(STAGE)/bin/hpvm simulate barrier --ranks 16,256,4096,65536 --times 2 --memory
+	@$(STAGE)/bin/hpvm simulate allreduce --ranks 16,256,4096,65536 --times 2
+	@$(STAGE)/bin/hpvm simulate barrier --ranks 16384 --hosts 512 --times 2
+	@$(STAGE)/bin/hpvm simulate barrier --ranks 1048576 --schedules --times 1
+	@$(STAGE)/bin/hpvm simulate failures --years 20 --seed 1
 
 fuzz: setup ## what peers, strangers and users write, changed at random, for HPVM_FUZZ_SECONDS (30) for each reader
 	@HPVM_FUZZ_SECONDS=$${HPVM_FUZZ_SECONDS:-30} $(CARGO) test --release -p hpvm-tests --test fuzz -- --nocapture --test-threads 2

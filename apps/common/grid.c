@@ -165,6 +165,8 @@ static struct region slab(const struct grid *g, int d, int above, int outside, i
         int more = e < d && g->ghost[e] > 0 ? width : 0;
         r.low[e] = -more;
         r.high[e] = g->size[e] + more;
+        if (e > d && g->has_faces && g->neighbour[e][1] == MPI_PROC_NULL)
+            r.high[e] += g->ghost[e] > 0;
     }
     if (above)
         r.low[d] = g->size[d] - (outside ? 0 : width);
@@ -183,6 +185,23 @@ static double *buffer(struct grid *g, size_t numbers)
     return g->buffer;
 }
 
+/* A rank that is its own neighbour, for its part goes around the box: the same without messages. */
+static void move_slabs(const struct grid *g, double *const *fields, int count, const struct region out[2], const struct region in[2], int add)
+{
+    for (int side = 0; side < 2; side++) {
+        const struct region *from = &out[1 - side], *to = &in[side];
+        int rows = from->high[1] - from->low[1], planes = from->high[0] - from->low[0], length = from->high[2] - from->low[2];
+        for (int f = 0; f < count; f++)
+            for (int i = 0; i < planes; i++)
+                for (int j = 0; j < rows; j++) {
+                    const double *source = fields[f] + grid_at(g, from->low[0] + i, from->low[1] + j, from->low[2]);
+                    double *cell = fields[f] + grid_at(g, to->low[0] + i, to->low[1] + j, to->low[2]);
+                    for (int k = 0; k < length; k++)
+                        cell[k] = add ? cell[k] + source[k] : source[k];
+                }
+    }
+}
+
 /* Slabs of one direction to both neighbours, and theirs: into ghosts, or from ghosts into cells. The tag is the side of
  * the receiver, so that two messages between the same ranks differ. */
 static void swap_slabs(struct grid *g, double *const *fields, int count, int width, int d, int from_ghosts)
@@ -194,6 +213,10 @@ static void swap_slabs(struct grid *g, double *const *fields, int count, int wid
     for (int side = 0; side < 2; side++) {
         out[side] = slab(g, d, side, from_ghosts, width);
         in[side] = slab(g, d, side, !from_ghosts, width);
+    }
+    if (g->neighbour[d][0] == g->rank && g->neighbour[d][1] == g->rank) {
+        move_slabs(g, fields, count, out, in, from_ghosts);
+        return;
     }
     size_t each = cells_of(&out[0]) * (size_t)count;
     double *memory = buffer(g, 4 * each);

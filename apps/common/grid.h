@@ -19,6 +19,7 @@ struct grid {
     ptrdiff_t row, plane;    /* distance in memory of neighbours in j and in i */
     size_t points, origin;   /* numbers of a field; where cell (0, 0, 0) lies in its memory */
     int neighbour[3][2];     /* below and above; MPI_PROC_NULL behind a border */
+    int has_faces;           /* fields may be at lower faces: behind an upper border is a layer that is nobody's ghosts */
     double *buffer;
     size_t buffer_size;
 };
@@ -52,6 +53,10 @@ void grid_add(struct grid *g, double *const *fields, int count, int width);
 /* The plane of cells whose index in direction d is `at`, all of it on rank 0 (elsewhere NULL), row by row of
  * the direction after next; the caller frees it. */
 double *grid_plane(const struct grid *g, const double *field, int d, int at);
+
+/* grid_picture.c: writes a field as `app->image`: the plane across the first direction of one cell, else the lowest across x or the
+ * middle one. Returns 0, or APP_FILE after a sentence. */
+int grid_picture(const struct grid *g, const struct app *app, const double *field, int at_middle);
 
 /* Number of an own cell in the whole box. */
 static inline int64_t grid_number(const struct grid *g, int i, int j, int k)

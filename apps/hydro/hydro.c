@@ -105,7 +105,7 @@ static int simulate(void *with)
     status = advance(run, &h);
     print_speed(&h, h.step - from, app_slowest(h.g.comm, MPI_Wtime() - start));
     if (status == 0 && *run->app.image)
-        status = hydro_picture(&run->app, &h);
+        status = grid_picture(&h.g, &run->app, h.u[DENSITY], 0);
     hydro_free(&h);
     return status;
 }

@@ -64,7 +64,4 @@ int hydro_read(const struct app *app, struct hydro *h);
 /* check.c */
 int hydro_check(const struct app *app);
 
-/* picture.c */
-int hydro_picture(const struct app *app, const struct hydro *h);
-
 #endif

@@ -268,6 +268,7 @@ void mesh_make(struct mesh *m, const struct problem *p)
     make_faces(m, p);
     list_faces(m);
     mesh_moments(m);
+    mesh_cell_faces(m);
 }
 
 void mesh_free(struct mesh *m)
@@ -277,4 +278,5 @@ void mesh_free(struct mesh *m)
     free(m->cell);
     free(m->face);
     free(m->face_of);
+    free(m->cell_face);
 }

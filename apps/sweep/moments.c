@@ -42,3 +42,22 @@ void mesh_moments(struct mesh *m)
                 cell->moment[k] = second[k] - cell->volume * first[d] * first[e];
     }
 }
+
+void mesh_cell_faces(struct mesh *m)
+{
+    m->cell_face = app_memory((size_t)m->cell[m->cells].faces, sizeof *m->cell_face);
+    for (int n = 0; n < m->cells; n++)
+        for (int k = m->cell[n].faces; k < m->cell[n + 1].faces; k++) {
+            int is_first = m->face_of[k] >= 0;
+            struct cell_face *to = &m->cell_face[k];
+            to->face = is_first ? m->face_of[k] : ~m->face_of[k];
+            const struct face *f = &m->face[to->face];
+            to->other = f->cell[is_first];
+            memcpy(to->moment, f->moment, sizeof to->moment);
+            for (int d = 0; d < 3; d++) {
+                to->normal[d] = is_first ? f->normal[d] : -f->normal[d];
+                to->from_centre[d] = f->centre[d] - m->cell[n].centre[d];
+                to->from_other[d] = to->other >= 0 ? f->centre[d] - m->cell[to->other].centre[d] : to->other == REFLECTING ? to->from_centre[d] : 0;
+            }
+        }
+}

@@ -83,12 +83,16 @@ void sweep_start(struct sweep *s, MPI_Comm comm, const struct problem *p)
         kobayashi(s->material);
     else
         all_scatter(s->material);
+    for (int m = 0; m < MATERIALS; m++)
+        s->emitted[m] = p->rays ? (pair){0, 0} : s->material[m].source;
     mesh_make(&s->mesh, p);
     ordinates_make(s->ordinate);
     partition(s);
     for (int a = 0; a < ORDINATES; a++)
         schedule_make(s, a);
     make_mirrors(s);
+    if (p->rays)
+        rays_start(s);
     size_t cells = (size_t)s->mesh.cells, faces = (size_t)s->mesh.faces;
     s->flux = fluxes(cells);
     s->next = fluxes(cells);
@@ -111,6 +115,7 @@ void sweep_free(struct sweep *s)
         free(s->mirrored[a]);
     }
     free(s->mirror_of);
+    free(s->first);
     free(s->flux);
     free(s->next);
     free(s->angular);

@@ -9,6 +9,7 @@ struct run {
     struct problem p;
     char which[APP_TEXT_SIZE], shape[APP_TEXT_SIZE];
     long bricks, seed, steps, print;
+    int no_rays;
 };
 
 /* Returns 0, or the exit code when there is nothing to go on with. */
@@ -107,6 +108,7 @@ static int make_problem(void *with)
     if (shape < 0)
         return app_refuse(&run->app, APP_USAGE, "'%s' is no good as --shape: hexahedra or tetrahedra is needed", run->shape);
     run->p.which = which, run->p.shape = shape, run->p.bricks = run->bricks, run->p.seed = run->seed;
+    run->p.rays = which == KOBAYASHI && !run->no_rays;
     return sweep_refuse(&run->app, &run->p);
 }
 
@@ -124,6 +126,7 @@ int main(int argc, char **argv)
         {"--case", APP_TEXT, run.which, 0, 0, "NAME", "kobayashi (the default: source, void, shield) or manufactured"},
         {"--shape", APP_TEXT, run.shape, 0, 0, "NAME", "hexahedra (the default) or tetrahedra, six per brick"},
         {"--bricks", APP_WHOLE, &run.bricks, 1, 270, "N", "per direction (20)"},
+        {"--no-rays", APP_SWITCH, &run.no_rays, 0, 0, NULL, "kobayashi: sweeps for particles that have not collided, too, with ray effects"},
         {"--jitter", APP_REAL, &run.p.jitter, 0, 0.3, "J", "how far corners are moved at random, in bricks (0)"},
         {"--seed", APP_WHOLE, &run.seed, 0, 2147483647, "N", "of the moves (1)"},
         {"--twist", APP_REAL, &run.p.twist, -6, 6, "A", "manufactured: angle by which the top is turned against the bottom (0)"},

@@ -21,7 +21,7 @@ struct linear {
 /* The problem; part of a checkpoint. */
 struct problem {
     int64_t which, shape, bricks; /* bricks: per direction */
-    int64_t seed;
+    int64_t seed, rays; /* rays: particles that have not collided go along rays, not in sweeps */
     double jitter, twist, tolerance;
 };
 
@@ -37,6 +37,13 @@ struct cell {
     int material, faces; /* where its faces begin in mesh.face_of; those of the next cell follow */
 };
 
+/* A face as a cell sees it: all that a sweep needs, in the order in which it needs it. */
+struct cell_face {
+    double normal[3], from_centre[3], from_other[3], moment[6]; /* normal: going out, times the area; to the face's centre from the cell's
+                                                                 * and from the point about which what comes in is given */
+    int face, other;                             /* the cell behind it, or a border */
+};
+
 /* All of it is on every rank. */
 struct mesh {
     int cells, faces, points, corners; /* corners: of a cell */
@@ -45,6 +52,7 @@ struct mesh {
     struct cell *cell; /* one more than there are, where the last one's faces end */
     struct face *face;
     int *face_of; /* faces of cells, ~face where the normal goes into the cell */
+    struct cell_face *cell_face; /* the same faces */
 };
 
 struct ordinate {
@@ -72,6 +80,9 @@ struct sweep {
     struct mesh mesh;
     int *owner;
     struct material material[MATERIALS];
+    pair emitted[MATERIALS];            /* by the source into sweeps: nothing if it sends rays */
+    struct linear *first;               /* flux of particles that have not collided, if they go along rays */
+    pair first_leave;                   /* of them: what this rank's cells send less what they stop; all ranks' sum leaves the box */
     struct ordinate ordinate[ORDINATES];
     struct schedule schedule[ORDINATES];
     int breaks; /* of all ordinates and ranks */
@@ -105,7 +116,13 @@ void manufactured(const double at[3], pair *value, pair *slope);
 /* mesh.c, moments.c: bricks, made into hexahedra or tetrahedra, as the problem says */
 void mesh_make(struct mesh *m, const struct problem *p);
 void mesh_moments(struct mesh *m);
+void mesh_cell_faces(struct mesh *m); /* after the moments */
 void mesh_free(struct mesh *m);
+
+/* rays.c */
+static const double SOURCE_SIZE = 10, VOID_SIZE = 50; /* Kobayashi's, cm */
+void rays_start(struct sweep *s);
+pair rays_at(const struct material *m, const double *at); /* flux of particles that have not collided */
 
 /* ordinates.c */
 void ordinates_make(struct ordinate all[ORDINATES]);

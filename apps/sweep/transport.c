@@ -19,7 +19,7 @@ struct equations {
 };
 
 /* Flux that goes out through a face belongs to the left side. */
-INLINE void go_out(struct equations *e, const struct face *f, const double r[3], double flow)
+INLINE void go_out(struct equations *e, const struct cell_face *f, const double r[3], double flow)
 {
     e->left[0][0] += flow;
     for (int i = 0; i < 3; i++) {
@@ -30,13 +30,12 @@ INLINE void go_out(struct equations *e, const struct face *f, const double r[3],
     }
 }
 
-/* Flux that comes in, `from` about `centre`, to the right one. */
-INLINE void come_in(struct equations *e, const struct face *f, const double r[3], double flow, const struct linear *from,
-                           const double centre[3])
+/* Flux that comes in to the right one. */
+INLINE void come_in(struct equations *e, const struct cell_face *f, const double r[3], double flow, const struct linear *from)
 {
     pair mean = from->u[0];
     for (int j = 0; j < 3; j++)
-        mean += from->u[1 + j] * (f->centre[j] - centre[j]);
+        mean += from->u[1 + j] * f->from_other[j];
     e->right.u[0] += flow * mean;
     for (int i = 0; i < 3; i++)
         e->right.u[1 + i] += flow * (mean * r[i] + from->u[1] * f->moment[PAIR[i][0]] + from->u[2] * f->moment[PAIR[i][1]] +
@@ -92,7 +91,7 @@ INLINE struct linear source_of(const struct sweep *s, int cell, const struct ord
     struct linear source;
     for (int k = 0; k < UNKNOWNS; k++)
         source.u[k] = m->scatter[0] * flux->u[k][0] + m->scatter[1] * flux->u[k][1];
-    source.u[0] += m->source;
+    source.u[0] += s->emitted[s->mesh.cell[cell].material];
     if (s->p.which == MANUFACTURED)
         add_manufactured(s, cell, o, &source);
     return source;
@@ -109,59 +108,65 @@ INLINE void begin(struct equations *e, const struct cell *c, const struct linear
     }
 }
 
-/* Elimination without pivots: the symmetric part of the matrix is positive. */
+/* The inverse of two by two numbers. */
+INLINE void invert(const pair a[2][2], pair to[2][2])
+{
+    pair one = 1 / (a[0][0] * a[1][1] - a[0][1] * a[1][0]);
+    to[0][0] = one * a[1][1], to[0][1] = -one * a[0][1];
+    to[1][0] = -one * a[1][0], to[1][1] = one * a[0][0];
+}
+
+/* Elimination without pivots, for the symmetric part of the matrix is positive; by blocks of two by two, with two divisions that wait
+ * for each other instead of four. */
 INLINE struct linear solve(const struct equations *e, const struct cell *c, pair total)
 {
-    pair a[UNKNOWNS][UNKNOWNS];
+    pair a[UNKNOWNS][UNKNOWNS], first[2][2], rest[2][2], times[2][2], last[2][2];
     struct linear x = e->right;
     for (int i = 0; i < UNKNOWNS; i++)
         for (int j = 0; j < UNKNOWNS; j++) {
             double mass = i > 0 && j > 0 ? c->moment[PAIR[i - 1][j - 1]] : i == j ? c->volume : 0;
             a[i][j] = e->left[i][j] + total * mass;
         }
-    for (int k = 0; k < UNKNOWNS; k++) {
-        pair one = 1 / a[k][k];
-        for (int i = k + 1; i < UNKNOWNS; i++) {
-            pair times = a[i][k] * one;
-            for (int j = k + 1; j < UNKNOWNS; j++)
-                a[i][j] -= times * a[k][j];
-            x.u[i] -= times * x.u[k];
-        }
-        a[k][k] = one;
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 2; j++)
+            rest[i][j] = a[i][j];
+    invert(rest, first);
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < 2; j++)
+            times[i][j] = a[2 + i][0] * first[0][j] + a[2 + i][1] * first[1][j];
+    for (int i = 0; i < 2; i++) {
+        for (int j = 0; j < 2; j++)
+            rest[i][j] = a[2 + i][2 + j] - (times[i][0] * a[0][2 + j] + times[i][1] * a[1][2 + j]);
+        x.u[2 + i] -= times[i][0] * x.u[0] + times[i][1] * x.u[1];
     }
-    for (int k = UNKNOWNS - 1; k >= 0; k--) {
-        for (int j = k + 1; j < UNKNOWNS; j++)
-            x.u[k] -= a[k][j] * x.u[j];
-        x.u[k] *= a[k][k];
-    }
-    return x;
+    invert(rest, last);
+    pair u2 = last[0][0] * x.u[2] + last[0][1] * x.u[3], u3 = last[1][0] * x.u[2] + last[1][1] * x.u[3];
+    pair r0 = x.u[0] - (a[0][2] * u2 + a[0][3] * u3), r1 = x.u[1] - (a[1][2] * u2 + a[1][3] * u3);
+    return (struct linear){{first[0][0] * r0 + first[0][1] * r1, first[1][0] * r0 + first[1][1] * r1, u2, u3}};
 }
 
-/* The flux upwind of a face of `cell`, and about which point it is given. */
-INLINE const struct linear *upwind(struct sweep *s, int a, int face, int is_first, struct linear *room, const double **centre)
+/* The flux upwind of a face: about the centroid of the cell there, in a mirror that of the cell itself, at a border the face's. */
+INLINE const struct linear *upwind(struct sweep *s, int a, int face, int other, struct linear *room)
 {
     const struct face *f = &s->mesh.face[face];
-    int other = f->cell[is_first];
     if (other >= 0) {
-        *centre = s->mesh.cell[other].centre;
-        if (s->is_broken[face])
+        if (s->schedule[a].breaks > 0 && s->is_broken[face])
             return &s->schedule[a].before[s->break_of[face]];
-        if (s->owner[other] != s->rank && s->stamp[other] != s->now)
+        if (s->ranks > 1 && s->owner[other] != s->rank && s->stamp[other] != s->now)
             messages_await(s, a, other);
         return &s->angular[other];
     }
     if (other == REFLECTING) {
         int d = f->normal[0] != 0 ? 0 : f->normal[1] != 0 ? 1 : 2;
-        *centre = s->mesh.cell[f->cell[0]].centre;
+        const double *centre = s->mesh.cell[f->cell[0]].centre;
         const struct linear *out = &s->mirrored[s->ordinate[a].mirror[d]][s->mirror_of[face]];
         *room = *out;
         room->u[1 + d] = -out->u[1 + d];
         /* On the mirror's plane both have the same value: about the centroid's image. */
-        room->u[0] = out->u[0] + 2 * out->u[1 + d] * (f->centre[d] - (*centre)[d]);
+        room->u[0] = out->u[0] + 2 * out->u[1 + d] * (f->centre[d] - centre[d]);
         return room;
     }
     *room = inflow(s, f, &s->ordinate[a]);
-    *centre = f->centre;
     return room;
 }
 
@@ -190,24 +195,21 @@ INLINE void sweep_cell(struct sweep *s, int a, int cell)
     double border_flow[12];
     begin(&e, c, &source, o->direction);
     for (int k = c->faces; k < c[1].faces; k++) {
-        int is_first = s->mesh.face_of[k] >= 0, face = is_first ? s->mesh.face_of[k] : ~s->mesh.face_of[k];
-        const struct face *f = &s->mesh.face[face];
-        double r[3] = {f->centre[0] - c->centre[0], f->centre[1] - c->centre[1], f->centre[2] - c->centre[2]};
-        double flow = (is_first ? 1 : -1) * (f->normal[0] * o->direction[0] + f->normal[1] * o->direction[1] + f->normal[2] * o->direction[2]);
-        int other = f->cell[is_first];
+        const struct cell_face *f = &s->mesh.cell_face[k];
+        double r[3] = {f->from_centre[0], f->from_centre[1], f->from_centre[2]};
+        double flow = f->normal[0] * o->direction[0] + f->normal[1] * o->direction[1] + f->normal[2] * o->direction[2];
+        int other = f->other, face = f->face;
         if (flow >= 0) {
             go_out(&e, f, r, flow);
             if (other < 0) {
                 border_flow[borders] = flow;
                 border[borders++] = face;
             } else {
-                is_between |= s->owner[other] != s->rank;
+                is_between |= s->ranks > 1 && s->owner[other] != s->rank;
             }
         } else {
             struct linear room;
-            const double *centre;
-            const struct linear *from = upwind(s, a, face, is_first, &room, &centre);
-            come_in(&e, f, r, -flow, from, centre);
+            come_in(&e, f, r, -flow, upwind(s, a, face, other, &room));
         }
     }
     struct linear flux = solve(&e, c, material_of(s, cell)->total);
@@ -266,6 +268,9 @@ void sweep_iterate(struct sweep *s)
     for (int a = 0; a < ORDINATES; a++)
         sweep_ordinate(s, a);
     s->sweep_seconds += MPI_Wtime() - start;
+    for (int c = 0; s->first && c < s->mesh.cells; c++)
+        for (int k = 0; k < UNKNOWNS && is_own(s, c); k++)
+            s->next[c].u[k] += s->first[c].u[k];
     for (int c = 0; c < s->mesh.cells; c++)
         for (int g = 0; g < GROUPS && is_own(s, c); g++) {
             double now = s->next[c].u[0][g], off = fabs(now - s->flux[c].u[0][g]) / fabs(now);
@@ -302,7 +307,7 @@ struct balance sweep_balance(const struct sweep *s)
             }
         }
     for (int g = 0; g < GROUPS; g++)
-        mine[4 * g + 3] = s->leakage[g];
+        mine[4 * g + 3] = s->leakage[g] + s->first_leave[g];
     MPI_Allreduce(mine, all, 4 * GROUPS, MPI_DOUBLE, MPI_SUM, s->comm);
     for (int g = 0; g < GROUPS; g++) {
         const double *x = &all[4 * g];
@@ -330,20 +335,22 @@ int mesh_has(const struct mesh *m, int cell, const double at[3])
     return 1;
 }
 
+/* Rays know more than a linear function does. */
 void sweep_flux_at(const struct sweep *s, const double at[3], double value[GROUPS])
 {
+    pair first = s->first ? rays_at(s->material, at) : (pair){0, 0};
     double mine[GROUPS + 1] = {0}, all[GROUPS + 1];
     for (int c = 0; c < s->mesh.cells; c++) {
         if (!is_own(s, c) || !mesh_has(&s->mesh, c, at))
             continue;
-        for (int g = 0; g < GROUPS; g++) {
-            mine[g] += s->flux[c].u[0][g];
-            for (int d = 0; d < 3; d++)
-                mine[g] += s->flux[c].u[1 + d][g] * (at[d] - s->mesh.cell[c].centre[d]);
-        }
+        pair here = s->flux[c].u[0] - (s->first ? s->first[c].u[0] : (pair){0, 0});
+        for (int d = 0; d < 3; d++)
+            here += (s->flux[c].u[1 + d] - (s->first ? s->first[c].u[1 + d] : (pair){0, 0})) * (at[d] - s->mesh.cell[c].centre[d]);
+        for (int g = 0; g < GROUPS; g++)
+            mine[g] += here[g];
         mine[GROUPS] += 1;
     }
     MPI_Allreduce(mine, all, GROUPS + 1, MPI_DOUBLE, MPI_SUM, s->comm);
     for (int g = 0; g < GROUPS; g++)
-        value[g] = all[g] / all[GROUPS];
+        value[g] = all[g] / all[GROUPS] + first[g];
 }

@@ -1,6 +1,8 @@
 //! The arguments of `hpvm bench`, `hpvm bench peers` and `hpvm tune`.
 
+mod armci;
 mod npb;
+mod portals;
 mod pvm;
 mod report;
 mod sam;
@@ -30,7 +32,9 @@ pub fn command() -> Command {
         .about(ABOUT)
         .args_conflicts_with_subcommands(true)
         .subcommand(peers_command())
+        .subcommand(armci::command())
         .subcommand(bsp_command())
+        .subcommand(portals::command())
         .subcommand(pvm::command())
         .subcommand(report::command())
         .subcommand(npb::command())
@@ -84,7 +88,9 @@ pub fn command() -> Command {
         .args(common_args())
 }
 
+pub use armci::plan as armci;
 pub use npb::plan as npb;
+pub use portals::plan as portals;
 pub use pvm::plan as pvm;
 pub use report::plan as report;
 pub use sam::plan as sam;

@@ -6,6 +6,7 @@
 //! The measuring itself is in C programs that use nothing but the MPI standard; here they are
 //! launched, their lines of JSON read, and medians, ratios and N1/2 computed.
 
+pub mod armci;
 pub mod bsp;
 pub mod datatype;
 pub mod error;
@@ -17,6 +18,7 @@ pub mod npb;
 pub mod papers;
 pub mod peers;
 pub mod plot;
+pub mod portals;
 pub mod progress;
 pub mod pvm;
 pub mod record;
@@ -26,6 +28,7 @@ pub mod stats;
 pub mod table;
 pub mod target;
 pub mod tune;
+pub mod versus;
 
 mod args;
 mod show;
@@ -40,7 +43,9 @@ pub fn run(matches: &clap::ArgMatches) -> i32 {
     interrupt::install();
     let outcome = match matches.subcommand() {
         Some(("peers", sub)) => args::peers(sub).and_then(|plan| peers::run(&plan)),
+        Some(("armci", sub)) => args::armci(sub).and_then(|plan| armci::run(&plan)),
         Some(("bsp", sub)) => args::bsp(sub).and_then(|plan| bsp::run(&plan)),
+        Some(("portals", sub)) => args::portals(sub).and_then(|plan| portals::run(&plan)),
         Some(("pvm", sub)) => args::pvm(sub).and_then(|plan| pvm::run(&plan)),
         Some(("report", sub)) => args::report(sub).and_then(|plan| report::run(&plan)),
         Some(("sam", sub)) => args::sam(sub).and_then(|plan| sam::run(&plan)),

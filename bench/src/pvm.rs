@@ -4,11 +4,9 @@ use crate::error::BenchError;
 use crate::evaluate::LIMIT;
 use crate::machine::Machine;
 use crate::progress::Progress;
-use crate::record::Record;
 use crate::show::show;
-use crate::stats::{self, Spread};
-use crate::table::{self, Table};
 use crate::target::{self, prepend};
+use crate::versus::{self, Row};
 use serde::Serialize;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -27,24 +25,6 @@ pub struct Plan {
     pub repeat: u32,
     pub quick: bool,
     pub json: bool,
-}
-
-/// One measurement of all rounds.
-#[derive(Debug, Serialize)]
-struct Row {
-    mode: String,
-    op: String,
-    size: u64,
-    unit: String,
-    hpvm: Spread,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pvm: Option<Spread>,
-    /// How many times as good as PVM: the median of the rounds' own ratios.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ratio: Option<f64>,
-    /// The least and the largest of them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ratios: Option<Spread>,
 }
 
 /// Everything that was found; also the form of `--json`.
@@ -91,7 +71,7 @@ fn measure(plan: &Plan) -> Result<Report, BenchError> {
             }
         }
     }
-    let rows = rows(&ours, &theirs);
+    let rows = versus::rows(&ours, &theirs);
     Ok(Report { machine: Machine::here(), rounds, rows, alone: peer.err() })
 }
 
@@ -102,69 +82,13 @@ fn command(plan: &Plan) -> Command {
     command
 }
 
-/// A row for each point of the first run that all runs have.
-fn rows(ours: &[Vec<Record>], theirs: &[Vec<Record>]) -> Vec<Row> {
-    let values = |runs: &[Vec<Record>], of: &Record| -> Option<Vec<f64>> {
-        let same =
-            |point: &&Record| (&point.mode, &point.op, point.size) == (&of.mode, &of.op, of.size);
-        runs.iter().map(|run| run.iter().find(same).map(|point| point.median)).collect()
-    };
-    let row = |point: &Record| {
-        let mine = values(ours, point)?;
-        let others = values(theirs, point).filter(|values| !values.is_empty());
-        let better = |(mine, other): (&f64, &f64)| {
-            if point.unit == "us" { other / mine } else { mine / other }
-        };
-        let ratios: Option<Vec<f64>> =
-            others.as_ref().map(|others| mine.iter().zip(others).map(better).collect());
-        let ratios = ratios.and_then(|ratios| stats::spread(&ratios));
-        Some(Row {
-            mode: point.mode.clone(),
-            op: point.op.clone().unwrap_or_default(),
-            size: point.size,
-            unit: point.unit.clone(),
-            hpvm: stats::spread(&mine)?,
-            pvm: others.and_then(|others| stats::spread(&others)),
-            ratio: ratios.map(|ratios| ratios.median),
-            ratios,
-        })
-    };
-    ours.first().into_iter().flatten().filter_map(row).collect()
-}
-
 fn print(report: &Report) {
     let Machine { cpu, cores, .. } = &report.machine;
     println!("PVM between two tasks: {cpu}, {cores} processors, {} rounds", report.rounds);
     if let Some(warning) = report.machine.warning() {
         println!("{warning}");
     }
-    let mut t = Table::new(&[
-        "what",
-        "how",
-        "bytes",
-        "unit",
-        "hpvm",
-        "PVM",
-        "times as good",
-        "least",
-        "most",
-    ]);
-    for row in &report.rows {
-        let ratio =
-            |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format!("{value:.2}"));
-        t.row(vec![
-            row.mode.clone(),
-            row.op.clone(),
-            table::bytes(row.size),
-            row.unit.clone(),
-            table::number(row.hpvm.median),
-            row.pvm.map_or_else(|| "-".into(), |pvm| table::number(pvm.median)),
-            ratio(row.ratio),
-            ratio(row.ratios.map(|ratios| ratios.min)),
-            ratio(row.ratios.map(|ratios| ratios.max)),
-        ]);
-    }
-    print!("{t}");
+    print!("{}", versus::table(&report.rows, "PVM"));
     match &report.alone {
         Some(why) => println!("\nNo PVM beside it: {why}"),
         None => println!(
@@ -265,33 +189,6 @@ impl Drop for Peer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{self, Line};
-
-    fn run_of(trip: f64, rate: f64) -> Vec<Record> {
-        let line = |mode: &str, unit: &str, median: f64| {
-            let line = format!(
-                r#"{{"mode":"{mode}","op":"x","ranks":2,"size":8,"unit":"{unit}","median":{median},"min":0,"max":1e9,"iters":1,"batches":5}}"#
-            );
-            match record::parse(&line) {
-                Ok(Line::Point(point)) => point,
-                other => panic!("{other:?}"),
-            }
-        };
-        vec![line("round trip", "us", trip), line("bandwidth", "MB/s", rate)]
-    }
-
-    #[test]
-    fn ratios_are_of_rounds_and_above_one_where_hpvm_is_better() {
-        let ours = [run_of(1.0, 900.0), run_of(2.0, 800.0), run_of(1.0, 100.0)];
-        let theirs = [run_of(10.0, 300.0), run_of(10.0, 100.0), run_of(30.0, 200.0)];
-        let found = rows(&ours, &theirs);
-        let ratios: Vec<_> = found.iter().map(|row| row.ratio).collect();
-        assert_eq!(ratios, [Some(10.0), Some(3.0)]);
-        let spread = found[0].ratios.expect("three rounds");
-        assert_eq!((spread.min, spread.max), (5.0, 30.0));
-        let alone = rows(&ours, &[]);
-        assert!(alone.iter().all(|row| row.ratio.is_none() && row.pvm.is_none()));
-    }
 
     #[test]
     fn a_pvm_that_is_not_there_is_named() {

@@ -23,6 +23,7 @@ pub fn definition() -> Command {
         .subcommand(crate::jobs::definition())
         .subcommand(crate::prof::definition())
         .subcommand(crate::route::definition())
+        .subcommand(crate::simulate::definition())
         .subcommands(cluster_definitions())
         .subcommand(
             Command::new("completions")
@@ -144,6 +145,7 @@ fn perform(matches: &ArgMatches) -> Result<i32, String> {
         Some(("jobs", matches)) => crate::jobs::run(matches),
         Some(("prof", matches)) => crate::prof::run(matches),
         Some(("route", matches)) => crate::route::run(matches),
+        Some(("simulate", matches)) => crate::simulate::run(matches),
         Some(("completions", matches)) => completions(matches),
         Some(("docs", matches)) => match matches.get_one::<PathBuf>("DIR") {
             Some(dir) if matches.get_flag("commands") => {

@@ -102,8 +102,17 @@ fn collect() -> Vec<(&'static str, &'static str, Value)> {
         ("process_vm_readv", "single-copy reads between processes", json!(has_cross_memory())),
         ("membarrier", "cheap sleeping (membarrier)", json!(has_membarrier())),
         ("pidfd", "process descriptors (pidfd)", json!(has_pidfd())),
+        ("xdp", "datagrams past the kernel (--lane xdp)", json!(xdp())),
         ("ptrace_scope", "ptrace_scope", json!(file("/proc/sys/kernel/yama/ptrace_scope"))),
     ]
+}
+
+/// Whether `--lane xdp` can be had. In which mode shows when a job attaches its program: trying it here could reset a card.
+fn xdp() -> String {
+    match hpvm_xdp::probe() {
+        Ok(()) => "yes".to_owned(),
+        Err(why) => format!("no: {why}"),
+    }
 }
 
 fn has_memfd() -> bool {

@@ -231,6 +231,9 @@ fn text(look: &Look, does: &[Option<Activity>], job: &Job) -> String {
                 let _ = writeln!(out, "    and {more} more");
             }
         }
+        if let Some(lane) = lane(seen) {
+            let _ = writeln!(out, "    lane to other hosts: {lane}");
+        }
         let counters = counters(seen);
         if !counters.is_empty() {
             let _ = writeln!(out, "    counters: {counters}");
@@ -278,9 +281,22 @@ fn word(state: &State) -> &'static str {
     }
 }
 
+/// How a rank's datagrams go to other hosts, where it has sent some.
+fn lane(seen: &Seen) -> Option<&'static str> {
+    let count =
+        |name| seen.counters.iter().find(|(n, _)| *n == name).map_or(0, |(_, value)| *value);
+    match (count("xdp_mode"), count("datagrams_sent")) {
+        (1, _) => Some("xdp (generic mode, copied)"),
+        (2, _) => Some("xdp (native mode, copied)"),
+        (3, _) => Some("xdp (native mode, zero-copy)"),
+        (_, 0) => None,
+        _ => Some("udp"),
+    }
+}
+
 /// The counters that are not 0.
 fn counters(seen: &Seen) -> String {
-    let some = seen.counters.iter().filter(|(_, value)| *value > 0);
+    let some = seen.counters.iter().filter(|(name, value)| *value > 0 && *name != "xdp_mode");
     let some: Vec<_> =
         some.map(|(name, value)| format!("{} {value}", name.replace('_', " "))).collect();
     some.join(", ")
@@ -290,7 +306,7 @@ fn rank_json(rank: usize, seen: &Seen, state: &State) -> Value {
     let counters: serde_json::Map<String, Value> =
         seen.counters.iter().map(|(name, value)| (name.to_string(), json!(value))).collect();
     let mut value = json!({
-        "rank": rank, "pid": seen.pid, "state": word(state), "counters": counters,
+        "rank": rank, "pid": seen.pid, "state": word(state), "counters": counters, "lane": lane(seen),
     });
     if let State::Sleeping { seconds, records, more, threads } = state {
         value["seconds"] = json!(seconds);

@@ -7,6 +7,7 @@ use std::process::exit;
 #[cfg(feature = "cluster")]
 mod cluster;
 mod command;
+mod file;
 mod info;
 mod jobs;
 mod man;
@@ -15,6 +16,7 @@ mod missing;
 mod needs;
 mod prof;
 mod route;
+mod simulate;
 mod tuned;
 
 fn main() {

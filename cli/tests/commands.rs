@@ -38,7 +38,9 @@ fn info() {
 fn man_pages_and_completions() {
     let dir = tempfile::tempdir().unwrap();
     text(&["man", dir.path().to_str().unwrap()]);
-    for page in ["hpvm", "hpvm-run", "hpvm-info", "hpvm-route", "mpirun", "mpiexec"] {
+    for page in
+        ["hpvm", "hpvm-run", "hpvm-info", "hpvm-route", "hpvm-simulate", "mpirun", "mpiexec"]
+    {
         let page = std::fs::read_to_string(dir.path().join(format!("{page}.1"))).unwrap();
         assert!(page.contains(".TH"), "{page}");
     }
@@ -58,7 +60,7 @@ fn pages_of_commands() {
     text(&["docs", "--commands", dir.path().to_str().unwrap()]);
     let read = |name: &str| std::fs::read_to_string(dir.path().join(name)).unwrap();
     let index = read("index.md");
-    for command in ["run", "info", "route"] {
+    for command in ["run", "info", "route", "simulate"] {
         assert!(index.contains(&format!("(hpvm-{command}.md)")), "{index}");
         assert!(read(&format!("hpvm-{command}.md")).starts_with(&format!("# hpvm {command}\n")));
     }

@@ -1,13 +1,14 @@
 //! Build script of every library for another ABI: its name, and its link to `libmpi_abi.so.1`.
 //!
 //! Cargo cannot link one of our shared libraries with another, so it is linked with a stand-in that
-//! has the name and the two symbols of the real one that such libraries use, which the dynamic linker finds beside us.
+//! has the name and the three symbols of the real one that such libraries use, which the dynamic linker finds beside us.
 
 use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
 
-const STAND_IN: &str = "char hpvm_entries_1[1];\nchar hpvm_onesided_1[1];\n";
+const STAND_IN: &str =
+    "char hpvm_entries_1[1];\nchar hpvm_onesided_1[1];\nchar hpvm_models_1[1];\n";
 
 pub fn main() {
     println!("cargo:rerun-if-changed=../foreign/link.rs");

@@ -9,6 +9,48 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef SESSIONS_ONLY
+/* The same programs without MPI_Init: their world and self are communicators of a session. */
+static MPI_Session check_session = MPI_SESSION_NULL;
+static MPI_Comm check_world = MPI_COMM_NULL, check_self = MPI_COMM_NULL;
+
+static inline MPI_Comm check_comm_of(const char *set)
+{
+    MPI_Group group;
+    MPI_Comm comm;
+    MPI_Group_from_session_pset(check_session, set, &group);
+    MPI_Comm_create_from_group(group, set, MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm);
+    MPI_Group_free(&group);
+    return comm;
+}
+
+static inline int check_begin_session(void)
+{
+    int code = MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &check_session);
+    check_world = check_comm_of("mpi://WORLD");
+    check_self = check_comm_of("mpi://SELF");
+    return code;
+}
+
+static inline int check_end_session(void)
+{
+    int started = 1;
+    MPI_Initialized(&started);
+    if (started)
+        fprintf(stderr, "MPI_Init has been called\n");
+    MPI_Comm_free(&check_world);
+    MPI_Comm_free(&check_self);
+    return MPI_Session_finalize(&check_session) | started;
+}
+
+#undef MPI_COMM_WORLD
+#undef MPI_COMM_SELF
+#define MPI_COMM_WORLD check_world
+#define MPI_COMM_SELF check_self
+#define MPI_Init(argc, argv) check_begin_session()
+#define MPI_Finalize() check_end_session()
+#endif
+
 static int check_errors = 0; /* failed checks of this rank */
 static int check_rank = -1;
 static int check_size = 0;
@@ -97,7 +139,7 @@ static inline int check_finish(void)
         else if (check_rank == i)
             MPI_Recv(&total, 1, MPI_INT, 0, 32001, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
-    MPI_Finalize();
+    total += MPI_Finalize() != MPI_SUCCESS;
     if (check_rank == 0) {
         if (total == 0)
             printf("No errors\n");

@@ -438,6 +438,7 @@ contains
       call must(all(to(2, 2 * i - 1:2 * i) == 10 * (i - 1) + 2 * rank + [1, 2]), 'ialltoallw of sections')
     end do
     call persistent_sections(mine, sum)
+    call partitioned_sections
   end subroutine pending_sections
 
   ! What a persistent operation starts with is what the section holds then.
@@ -462,6 +463,38 @@ contains
     call MPI_Request_free(request)
 #endif
   end subroutine persistent_sections
+
+  ! Partitions of sections with two dimensions, which end inside of their columns and are different ones at both sides.
+  subroutine partitioned_sections
+#ifndef NO_LARGE_COUNTS
+    integer, asynchronous :: from(6, 8), to(8, 12)
+    integer :: k, turn, i
+    type(MPI_Request) :: requests(2)
+    type(MPI_Datatype) :: pair
+    if (MPI_VERSION < 4) return
+    call MPI_Type_contiguous(2, MPI_INTEGER, pair)
+    call MPI_Type_commit(pair)
+    call MPI_Psend_init(from(1:6:2, 1:8:2), 6, 2_MPI_COUNT_KIND, MPI_INTEGER, next, 5, MPI_COMM_WORLD, &
+                        MPI_INFO_NULL, requests(1))
+    call MPI_Precv_init(to(2:8:3, 1:12:3), 3, 2_MPI_COUNT_KIND, pair, prev, 5, MPI_COMM_WORLD, &
+                        MPI_INFO_NULL, requests(2))
+    call MPI_Type_free(pair)
+    do turn = 1, 3
+      from = reshape([(i, i = 1, 48)], [6, 8]) + 100 * turn + 1000 * rank
+      to = -1
+      call MPI_Startall(2, requests)
+      do k = 5, 0, -1
+        call MPI_Pready(k, requests(1))
+      end do
+      call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE)
+      call MPI_F_sync_reg(to)
+      call must(all(to(2:8:3, 1:12:3) == from(1:6:2, 1:8:2) + 1000 * (prev - rank)), 'partitions of sections')
+      call must(count(to == -1) == 84, 'what partitions leave')
+    end do
+    call MPI_Request_free(requests(1))
+    call MPI_Request_free(requests(2))
+#endif
+  end subroutine partitioned_sections
 #endif
 
   ! Counts of INTEGER(MPI_COUNT_KIND).

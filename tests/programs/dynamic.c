@@ -16,6 +16,8 @@
  * on the hosts of the info key DYNAMIC_KEY, whose value is DYNAMIC_HOSTS, if they are set.
  * meet NAME, join NAME: two jobs meet by a published name, and wait; part NAME, leave NAME: they
  * disconnect, and the second one fails. A NAME with a slash is a file that holds the port.
+ * names NAME: the last process publishes it, and all look it up, try to take it over, and see that it is gone.
+ * free NAME: says whether nobody has published it.
  * stranger NAME: connects with a wrong secret, which is an error, and says so. */
 #include <mpi.h>
 #include <signal.h>
@@ -206,6 +208,51 @@ static void stranger(const char *name)
     say(class == MPI_ERR_PORT ? "refused" : "not refused");
 }
 
+static int class_of(int code)
+{
+    int class;
+    MPI_Error_class(code, &class);
+    return class;
+}
+
+static void names(const char *name)
+{
+    char port[MPI_MAX_PORT_NAME], found[MPI_MAX_PORT_NAME];
+    int size, last, bad = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    last = rank == size - 1;
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    if (last) {
+        MPI_Open_port(MPI_INFO_NULL, port);
+        bad |= MPI_Publish_name(name, MPI_INFO_NULL, port) != MPI_SUCCESS;
+    }
+    MPI_Bcast(port, sizeof port, MPI_CHAR, size - 1, MPI_COMM_WORLD);
+    bad |= MPI_Lookup_name(name, MPI_INFO_NULL, found) != MPI_SUCCESS || strcmp(found, port) != 0;
+    bad |= class_of(MPI_Publish_name(name, MPI_INFO_NULL, "another")) != MPI_ERR_SERVICE;
+    if (!last)
+        bad |= class_of(MPI_Unpublish_name(name, MPI_INFO_NULL, port)) != MPI_ERR_SERVICE;
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (last)
+        bad |= MPI_Unpublish_name(name, MPI_INFO_NULL, port) != MPI_SUCCESS;
+    MPI_Barrier(MPI_COMM_WORLD);
+    bad |= class_of(MPI_Lookup_name(name, MPI_INFO_NULL, found)) != MPI_ERR_NAME;
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) {
+        bad |= MPI_Publish_name(name, MPI_INFO_NULL, "free again") != MPI_SUCCESS;
+        bad |= MPI_Unpublish_name(name, MPI_INFO_NULL, "free again") != MPI_SUCCESS;
+    }
+    say(bad ? "names: wrong" : "names: well");
+}
+
+static void is_free(const char *name)
+{
+    char port[MPI_MAX_PORT_NAME];
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    int class = class_of(MPI_Lookup_name(name, MPI_INFO_NULL, port));
+    int other = class_of(MPI_Publish_name(name, MPI_INFO_NULL, "another"));
+    say(class == MPI_ERR_NAME && other == MPI_SUCCESS ? "free" : class == MPI_SUCCESS && other == MPI_ERR_SERVICE ? "taken" : "wrong");
+}
+
 static void meet(const char *mode, const char *name)
 {
     char port[MPI_MAX_PORT_NAME];
@@ -245,6 +292,12 @@ int main(int argc, char **argv)
         child(argv[1], parents);
     else if (argc > 2 && is(argv[1], "stranger"))
         stranger(argv[2]);
+    else if (argc > 2 && is(argv[1], "names"))
+        names(argv[2]);
+    else if (argc > 2 && is(argv[1], "free")) {
+        if (rank == 0)
+            is_free(argv[2]);
+    }
     else if (argc > 2)
         meet(argv[1], argv[2]);
     else

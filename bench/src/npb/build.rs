@@ -2,6 +2,7 @@
 
 use crate::error::BenchError;
 use crate::target::capture;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -110,7 +111,7 @@ fn definitions(wrappers: &Wrappers) -> String {
     )
 }
 
-/// All files but what somebody has built.
+/// All files but what somebody has built. NPB's make runs scripts of `sys`, which copies made by git or zip may hold as plain files.
 fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(to)?;
     for entry in std::fs::read_dir(from)? {
@@ -121,7 +122,10 @@ fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
         if kind.is_dir() && name != "bin" && name != ".git" {
             copy(&entry.path(), &target)?;
         } else if kind.is_file() && !built {
-            std::fs::copy(entry.path(), target)?;
+            std::fs::copy(entry.path(), &target)?;
+            if from.ends_with("sys") {
+                std::fs::set_permissions(target, PermissionsExt::from_mode(0o755))?;
+            }
         }
     }
     Ok(())
@@ -205,6 +209,16 @@ mod tests {
         copy(from.path(), to.path()).unwrap();
         assert!(to.path().join("BT/bt.f90").is_file());
         assert!(!to.path().join("BT/bt.o").exists() && !to.path().join("bin").exists());
+    }
+
+    #[test]
+    fn scripts_that_lost_their_permission_get_it_back() {
+        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::fs::create_dir_all(from.path().join("sys")).unwrap();
+        std::fs::write(from.path().join("sys/print_header"), "#!/bin/sh\n").unwrap();
+        copy(from.path(), to.path()).unwrap();
+        let script = std::fs::metadata(to.path().join("sys/print_header")).unwrap();
+        assert_eq!(script.permissions().mode() & 0o111, 0o111);
     }
 
     #[test]

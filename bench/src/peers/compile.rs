@@ -17,6 +17,7 @@ type Sources = &'static [(&'static str, &'static str)];
 static BENCHMARK: Sources = sources!("src_c":
     "hpvmbench.h" "shapes.h" "main.c" "measure.c" "latency.c" "bandwidth.c" "rate.c"
     "collective.c" "datatype.c" "shapes.c" "wakeup.c" "memory.c" "rma.c" "overlap.c" "pairs.c" "probe.c" "files.c");
+static ARMCI: Sources = sources!("src_c": "armci.c");
 static FLOOR: Sources = sources!("floor": "floor.h" "main.c" "common.c" "pingpong.c" "copy.c");
 
 static TCP_FLOOR: Sources = sources!("floor": "network.h" "tcp.c");
@@ -30,6 +31,23 @@ pub fn benchmark(mpicc: &Path, env: &[(&str, &Path)], program: &Path) -> Result<
         return Err(BenchError::Missing { what, path: mpicc.to_owned(), advice });
     }
     compile(mpicc, env, "_POSIX_C_SOURCE=200809L", BENCHMARK, program)
+}
+
+/// Compiles `hpvmarmci` with `mpicc` to `program`, for the ARMCI of this header and this library.
+pub fn armci(
+    mpicc: &Path,
+    include: &Path,
+    library: &Path,
+    program: &Path,
+) -> Result<(), BenchError> {
+    let arguments = [include_flag(include), library.into()];
+    compile_with(mpicc, &[], "_POSIX_C_SOURCE=200809L", ARMCI, program, &arguments)
+}
+
+fn include_flag(folder: &Path) -> std::ffi::OsString {
+    let mut flag = std::ffi::OsString::from("-I");
+    flag.push(folder);
+    flag
 }
 
 /// Compiles the floor measurements with `cc` into `dir`; returns the program.
@@ -53,6 +71,17 @@ fn compile(
     sources: Sources,
     program: &Path,
 ) -> Result<(), BenchError> {
+    compile_with(compiler, env, define, sources, program, &[])
+}
+
+fn compile_with(
+    compiler: &Path,
+    env: &[(&str, &Path)],
+    define: &str,
+    sources: Sources,
+    program: &Path,
+    arguments: &[std::ffi::OsString],
+) -> Result<(), BenchError> {
     let work = tempfile::tempdir().map_err(|e| BenchError::io("cannot create a folder", e))?;
     let mut command = Command::new(compiler);
     command.args(["-std=c11", "-O2", "-D", define, "-o"]).arg(program);
@@ -64,6 +93,7 @@ fn compile(
             command.arg(&path);
         }
     }
+    command.args(arguments);
     // Wrappers call their compiler by name: their own folder comes first, as for the launcher.
     if let Some(folder) = compiler.parent().filter(|p| !p.as_os_str().is_empty()) {
         command.env("PATH", crate::target::prepend(folder, "PATH"));
@@ -102,7 +132,14 @@ mod tests {
                 // Programs of their own, for two hosts, and what they share; measurements of other models.
                 let own = matches!(
                     &*name,
-                    "udp.c" | "tcp.c" | "network.h" | "bsp.c" | "pvm.c" | "shmem.c"
+                    "udp.c"
+                        | "tcp.c"
+                        | "network.h"
+                        | "armci.c"
+                        | "bsp.c"
+                        | "portals.c"
+                        | "pvm.c"
+                        | "shmem.c"
                 );
                 if !own && (name.ends_with(".c") || name.ends_with(".h")) {
                     assert!(sources.iter().any(|s| s.0 == name), "{name} is not compiled");

@@ -5,7 +5,7 @@
 //! order that shifts from round to round, and medians are taken over the rounds.
 
 mod compare;
-mod compile;
+pub(crate) mod compile;
 mod hosts;
 mod install;
 mod report;

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::config::Configured;
 use super::list::printable;
-use super::{credentials, doctor_node, json_flag, serve, server};
+use super::{credentials, doctor_groups, doctor_node, json_flag, serve, server};
 
 /// Free space below which records and outputs soon find none.
 const SPACE_MIN: u64 = 256 << 20;
@@ -76,8 +76,10 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
     all.extend(configuration(&configured));
     all.push(shared_memory());
     all.push(single_copy());
+    all.push(past_kernel());
     all.extend(data_folder(&data));
     all.push(answers(&data));
+    all.push(doctor_groups::finding(&data));
     all.extend(doctor_node::findings());
     all.extend(slurm());
     all.extend(tokens());
@@ -251,6 +253,20 @@ fn single_copy() -> Finding {
             "sysctl kernel.yama.ptrace_scope=1",
         ),
         _ => good("single copy", "ranks may copy from each other's memory"),
+    }
+}
+
+/// Nothing is wrong without it, so it is never ill.
+fn past_kernel() -> Finding {
+    match hpvm_xdp::probe() {
+        Ok(()) => good("network", "mpirun --lane xdp is allowed: datagrams past the kernel"),
+        Err(why) => good(
+            "network",
+            format!(
+                "mpirun --lane xdp can't be had ({why}); to allow it, run jobs as root, or with these \
+                 capabilities as ambient ones"
+            ),
+        ),
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use hpvm_queue::describe::time;
-use hpvm_queue::job::{JobSummary, State};
+use hpvm_queue::job::{JobSummary, Outcome, State};
 use hpvm_queue::time::Stamp;
 use hpvm_serve::api::types::{Host, HostState, Hosts, Job, JobList};
 use hpvm_serve::client::Client;
@@ -217,6 +217,11 @@ fn description(job: &Job) -> String {
         line("exit code", Some(outcome.exit_code().to_string()));
         line("because", outcome.detail.clone());
     }
+    if own.restarts > 0 {
+        let most = job.spec.max_restarts;
+        line("restarts", Some(format!("{} of {most}", own.restarts)));
+        line("the last for", own.last_failure.as_ref().map(failure));
+    }
     line("user", Some(own.user.clone()));
     line("queue", Some(own.queue.clone()));
     line("ranks", Some(own.ranks.to_string()));
@@ -232,6 +237,12 @@ fn description(job: &Job) -> String {
     }
     line("command", Some(job.command_line.clone()));
     out
+}
+
+/// Why an attempt failed after which the job was started again.
+fn failure(outcome: &Outcome) -> String {
+    let detail = outcome.detail.clone();
+    detail.unwrap_or_else(|| format!("code {}", outcome.exit_code()))
 }
 
 /// `hpvm nodes`.

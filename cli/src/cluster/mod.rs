@@ -6,6 +6,7 @@ mod config;
 mod credentials;
 mod directives;
 mod doctor;
+mod doctor_groups;
 mod doctor_node;
 mod drain;
 mod list;

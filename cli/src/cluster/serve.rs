@@ -134,7 +134,7 @@ pub fn definition() -> Command {
                 .long("node-timeout")
                 .value_name("SECONDS")
                 .default_value("300")
-                .value_parser(value_parser!(u64).range(30..=86_400))
+                .value_parser(value_parser!(u64).range(10..=86_400))
                 .help("Give up the jobs of a host that has not reported for so long"),
         )
         .arg(

@@ -12,6 +12,9 @@ use hpvm_serve::client::Client;
 
 use super::{directives, json_flag, logs, server, values, wait};
 
+/// How often sbatch's --requeue starts a job again: what Slurm's MaxBatchRequeue is by default.
+const REQUEUES: &str = "5";
+
 /// The subcommand.
 pub fn definition() -> Command {
     Command::new("submit")
@@ -102,6 +105,14 @@ fn flags() -> Vec<Arg> {
         ),
         value("gpus", Some('G'), "N", "Number of GPUs, in all"),
         value("wrap", None, "COMMAND", "A shell command instead of a script"),
+        flag("requeue", None, "As --max-restarts 5"),
+        flag("no-requeue", None, "As --max-restarts 0"),
+        value(
+            "max-restarts",
+            None,
+            "N",
+            "Start it again, at most N times, when a host is lost or a rank is killed by a signal [default: 0]",
+        ),
         flag("hold", Some('H'), "Do not start it before hpvm release"),
     ]
 }
@@ -117,10 +128,13 @@ type Given = BTreeMap<&'static str, String>;
 fn given(matches: &ArgMatches, into: &mut Given) {
     for arg in flags() {
         let Some(name) = flags_name(&arg) else { continue };
-        if name == "hold" {
-            if matches.get_flag(name) {
-                into.insert(name, String::new());
-            }
+        if matches!(arg.get_action(), ArgAction::SetTrue) {
+            match name {
+                _ if !matches.get_flag(name) => None,
+                "requeue" => into.insert("max-restarts", REQUEUES.into()),
+                "no-requeue" => into.insert("max-restarts", "0".into()),
+                _ => into.insert(name, String::new()),
+            };
         } else if let Some(value) = matches.get_one::<String>(name) {
             into.insert(name, value.clone());
         }
@@ -129,7 +143,7 @@ fn given(matches: &ArgMatches, into: &mut Given) {
 
 /// The name of a flag as text that lives as long as the program.
 fn flags_name(arg: &Arg) -> Option<&'static str> {
-    const NAMES: [&str; 18] = [
+    const NAMES: [&str; 21] = [
         "job-name",
         "nodes",
         "nodelist",
@@ -147,6 +161,9 @@ fn flags_name(arg: &Arg) -> Option<&'static str> {
         "export",
         "gpus",
         "wrap",
+        "max-restarts",
+        "requeue",
+        "no-requeue",
         "hold",
     ];
     NAMES.into_iter().find(|name| arg.get_id().as_str() == *name)
@@ -324,6 +341,10 @@ fn fill(spec: &mut JobSpec, flags: &Given) -> Result<(), String> {
         let bad = |_| format!("--priority '{value}': expected a number from -1000 to 1000");
         spec.priority = value.parse().map_err(bad)?;
     }
+    if let Some(value) = flags.get("max-restarts") {
+        let bad = |_| format!("--max-restarts '{value}': expected a number from 0 to 1000");
+        spec.max_restarts = value.parse().map_err(bad)?;
+    }
     spec.gpus = match flags.get("gpus").map(String::as_str) {
         Some("0") => None,
         _ => count("gpus")?,
@@ -397,6 +418,15 @@ mod tests {
         for words in [&["-q", "a"][..], &["--mail-type=ALL", "a"], &["--wrap", "a", "-q"]] {
             assert!(read(words).unwrap_err().contains("unknown flag '-"), "{words:?}");
         }
+        for (words, restarts) in [
+            (&["a"][..], 0),
+            (&["--requeue", "a"], 5),
+            (&["--no-requeue", "a"], 0),
+            (&["--max-restarts", "7", "--requeue", "a"], 7),
+        ] {
+            assert_eq!(read(words).unwrap().max_restarts, restarts, "{words:?}");
+        }
+        assert!(read(&["--max-restarts=x", "a"]).unwrap_err().contains("--max-restarts 'x'"));
         let wrapped = read(&["--wrap", "echo hi"]).unwrap();
         assert_eq!(wrapped.script.as_deref(), Some("#!/bin/sh\necho hi\n"));
     }
@@ -405,14 +435,16 @@ mod tests {
     fn lines_of_scripts() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("job.sh");
-        let text =
-            "#!/bin/sh\n#SBATCH -n 2\n#SBATCH --mail-type=ALL\n#HPVM -n 3 --time=1:00\necho\n";
+        let text = "#!/bin/sh\n#SBATCH -n 2 --requeue\n#SBATCH --mail-type=ALL\n\
+                    #HPVM -n 3 --time=1:00\necho\n";
         std::fs::write(&path, text).unwrap();
         let path = path.to_str().unwrap();
         let spec = read(&[path, "arg"]).unwrap();
         assert_eq!((spec.ranks, spec.time_limit_seconds), (3, Some(60)));
+        assert_eq!(spec.max_restarts, 5);
         assert_eq!((spec.args, spec.name.as_deref()), (vec!["arg".to_string()], Some("job.sh")));
         assert_eq!(read(&["-n", "4", path]).unwrap().ranks, 4);
+        assert_eq!(read(&["--no-requeue", path]).unwrap().max_restarts, 0);
         std::fs::write(path, "#!/bin/sh\n#HPVM --strange\n").unwrap();
         assert!(read(&[path]).unwrap_err().contains("line 2"));
     }

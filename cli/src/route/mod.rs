@@ -2,7 +2,6 @@
 
 mod report;
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -180,22 +179,12 @@ fn form(matches: &ArgMatches, flag: &str) -> Option<Form> {
     FORMS.iter().find(|(name, _)| name == word).map(|(_, form)| *form)
 }
 
-/// A file's text, or standard input's for `-`.
 fn read(file: &Path) -> Result<String, String> {
-    let mut bytes = Vec::new();
-    let done = match file == Path::new("-") {
-        true => std::io::stdin().lock().read_to_end(&mut bytes).map(|_| ()),
-        false => std::fs::read(file).map(|read| bytes = read),
-    };
-    done.map_err(|error| format!("route: '{}': {error}", file.display()))?;
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        format!("route: '{}': byte {at} is no text (UTF-8)", file.display())
-    })
+    crate::file::read("route", file)
 }
 
 fn write(file: &Path, text: &str) -> Result<(), String> {
-    std::fs::write(file, text).map_err(|error| format!("route: '{}': {error}", file.display()))
+    crate::file::write("route", file, text)
 }
 
 fn failed(matches: &ArgMatches, fabric: &Fabric) -> Result<Vec<u32>, String> {

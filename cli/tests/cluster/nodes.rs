@@ -21,7 +21,13 @@ pub struct Cluster {
 
 impl Cluster {
     pub fn start(names: &[&str]) -> Cluster {
-        let server = Server::start();
+        Cluster::start_with(names, &[])
+    }
+
+    /// The same with these flags for the server.
+    pub fn start_with(names: &[&str], flags: &[&str]) -> Cluster {
+        let mut server = Server::new();
+        server.begin_with(&[&["--listen", "0"], flags].concat());
         let mut cluster = Cluster { server, nodes: Vec::new() };
         token(&cluster.server);
         for name in names {

@@ -9,17 +9,21 @@ use crate::pmi::server::{ClientEvent, ClientState, JOB_KEY, Outcome, Server};
 use crate::remote::frame::Frame;
 use crate::remote::links::Links;
 use crate::text;
-use cause::PEER_LOST;
 pub use cause::{Cause, Loss};
+pub use event::{Action, Ended, Event};
 pub use hosts::Layout;
-use leaving::{Found, Leaving};
+use hpvm_job::{GLOBAL_EXIT, PEER_LOST};
+use leaving::Leaving;
+use names::Searches;
 
 mod cause;
+mod ending;
+mod event;
 mod hosts;
 pub mod leaving;
+mod names;
+mod recovery;
 
-/// The reason with which a program ends its job on purpose (`hpvm_job::GLOBAL_EXIT`, of the library).
-const GLOBAL_EXIT: &str = "global-exit";
 /// How long the other ranks may clean up after one has failed.
 pub const GRACE_FAILURE: Duration = Duration::from_millis(400);
 /// How long the ranks may clean up when the user or `--timeout` ends the job.
@@ -32,119 +36,6 @@ pub const GRACE_KILLED: Duration = Duration::from_millis(500);
 const SURVEY_EVERY: Duration = Duration::from_millis(5);
 /// The same while output waits for its reader.
 const SURVEY_BLOCKED: Duration = Duration::from_millis(50);
-
-/// How a process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    Code(i32),
-    Signal { number: i32, core: bool },
-}
-
-impl Ended {
-    /// The exit code a shell would show.
-    pub fn code(self) -> i32 {
-        match self {
-            Ended::Code(code) => code,
-            Ended::Signal { number, .. } => 128 + number,
-        }
-    }
-}
-
-/// Something that happened.
-#[derive(Debug)]
-pub enum Event<'a> {
-    Started {
-        rank: u32,
-        pid: i32,
-    },
-    /// This rank and those after it could not be started.
-    NotStarted {
-        rank: u32,
-        text: String,
-        code: i32,
-    },
-    /// The started process could not become the program; its exit follows.
-    NotExecuted {
-        rank: u32,
-        text: String,
-        code: i32,
-    },
-    /// One line on a rank's PMI connection.
-    Pmi {
-        rank: u32,
-        line: &'a [u8],
-    },
-    /// A rank sent a line without end.
-    PmiOverflow {
-        rank: u32,
-    },
-    Exited {
-        rank: u32,
-        ended: Ended,
-    },
-    /// A frame from an agent, but for those about output and input.
-    Frame {
-        link: usize,
-        frame: Frame,
-    },
-    /// Bytes have come from an agent.
-    Heard {
-        link: usize,
-    },
-    /// The connection to an agent has broken, or never came to be.
-    LinkLost {
-        link: usize,
-        text: String,
-        code: i32,
-    },
-    /// The launcher received a signal.
-    Signal(i32),
-    /// A file that takes output cannot be written.
-    FileBroken {
-        text: String,
-    },
-    /// A rank of this host, or of an agent's, uses another MPI's library.
-    OtherMpi {
-        text: String,
-    },
-    /// Standard output cannot be written any more.
-    OutputBroken {
-        errno: i32,
-    },
-    /// The process that spawned this job is gone.
-    LifelineCut,
-    /// The answer to [`Action::Survey`].
-    Survey(Found),
-    /// Nothing but time has passed.
-    Tick,
-}
-
-/// Something to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// Send these bytes on a rank's PMI connection.
-    Reply { rank: u32, text: String },
-    /// Send a signal to the process groups of all ranks on this host.
-    Signal(i32),
-    /// Send a frame to one agent, or to all whose connection is open.
-    Down { link: Option<usize>, frame: Frame },
-    /// Close the connection to an agent.
-    Cut(usize),
-    /// Send a signal to every process that descends from the job.
-    SignalLeftovers(i32),
-    /// Find out whether any process or output of the job is left.
-    Survey,
-    /// Show the stacks of the ranks on this host.
-    StackTraces,
-    /// Stop the launcher itself, as the terminal asked.
-    StopSelf,
-    /// Write an error, which is shown always, on standard error.
-    Error(String),
-    /// Write a remark, which `--quiet` suppresses.
-    Note(String),
-    /// The job is over.
-    Done(i32),
-}
 
 /// What the launcher knows of a rank when it starts it.
 #[derive(Clone, Debug)]
@@ -186,6 +77,8 @@ pub struct Dispatcher {
     cut_at: Option<Duration>,
     ranks: Vec<RankState>,
     pmi: Server,
+    /// Names that ranks look for.
+    searches: Searches,
     phase: Phase,
     code: Option<i32>,
     reason: Option<String>,
@@ -230,6 +123,7 @@ impl Dispatcher {
             cut_at: None,
             ranks,
             pmi: Server::new(job, &appnums),
+            searches: Searches::default(),
             phase: Phase::Running,
             code: None,
             reason: None,
@@ -250,11 +144,6 @@ impl Dispatcher {
     /// Shows stacks when the time limit ends the job.
     pub fn with_stack_traces(&mut self, wanted: bool) {
         self.stack_traces = wanted;
-    }
-
-    /// Ranks that fail do not end the job.
-    pub fn with_recovery(&mut self, wanted: bool) {
-        self.recovery = wanted;
     }
 
     /// The time limit has begun so long before this attempt.
@@ -362,6 +251,8 @@ impl Dispatcher {
             Event::OutputBroken { errno } => self.output_broken(errno, now),
             Event::LifelineCut => self.lifeline_cut(now),
             Event::Survey(found) => self.surveyed(found, now),
+            Event::Held { rank, service, port, held } => self.held(rank, service, port, held),
+            Event::Found { search, port } => self.found(search, None, port),
             Event::Tick => self.tick(now),
         }
     }
@@ -428,7 +319,7 @@ impl Dispatcher {
     /// What follows from a rank's command, or from an arrival at a barrier.
     fn outcome(&mut self, rank: u32, outcome: Outcome, now: Duration) {
         for (rank, text) in outcome.replies {
-            self.actions.push_back(Action::Reply { rank, text });
+            self.reply(rank, text);
         }
         match outcome.event {
             None => self.check_missing(now),
@@ -458,6 +349,11 @@ impl Dispatcher {
                 self.fail(cause, (code & 0xff).max(1), text, now);
             }
             ClientEvent::Opened => self.opened(),
+            ClientEvent::Hold { service, port } => {
+                self.actions.push_back(Action::Hold { rank, service, port });
+            }
+            ClientEvent::Find { service } => self.find(rank, service),
+            ClientEvent::Release { services } => self.release(services),
             // These are for those above, and there is nobody.
             ClientEvent::State(_)
             | ClientEvent::Waits
@@ -490,6 +386,8 @@ impl Dispatcher {
         }
         state.ended = Some(ended);
         self.unfinished -= 1;
+        let names = self.pmi.forget_names(rank);
+        self.release(names);
         if matches!(self.phase, Phase::Running) {
             self.judge(rank, ended, now);
             self.check_missing(now);
@@ -522,9 +420,7 @@ impl Dispatcher {
             (Ended::Code(code), ClientState::Silent) => (code, format!("exited with code {code}")),
         };
         if self.recovery {
-            self.code.get_or_insert(code);
-            self.actions.push_back(Action::Error(format!("{who} {what}")));
-            return;
+            return self.outlive(rank, code, format!("{who} {what}"));
         }
         let cause = match ended {
             Ended::Signal { number, .. } if !self.passed_on.contains(&number) => Cause::Killed,
@@ -557,117 +453,6 @@ impl Dispatcher {
         let (waiter, gone) = (self.who(waiter), self.who(gone));
         let text = format!("{waiter} {waits}, but {gone} {left}; ending the job");
         self.fail(Cause::Program, 1, text, now);
-    }
-
-    fn signal(&mut self, number: i32, now: Duration) {
-        match number {
-            libc::SIGINT | libc::SIGTERM | libc::SIGHUP => self.end_by_user(number, now),
-            libc::SIGTSTP => {
-                self.signal_all(libc::SIGSTOP);
-                self.actions.push_back(Action::StopSelf);
-            }
-            _ => {
-                self.passed_on.insert(number);
-                self.signal_all(number);
-            }
-        }
-    }
-
-    fn end_by_user(&mut self, number: i32, now: Duration) {
-        match self.phase {
-            Phase::Running => {
-                self.code = Some(128 + number);
-                let name = text::signal_name(number);
-                self.reason = Some(format!("the launcher received {name}"));
-                let again =
-                    if number == libc::SIGINT { " (Ctrl-C again kills it at once)" } else { "" };
-                self.actions
-                    .push_back(Action::Note(format!("received {name}; ending the job{again}")));
-                self.end(number, GRACE_USER, now);
-            }
-            Phase::Ending(_) => self.kill(now),
-            // The rest of the output is not waited for any more.
-            Phase::Leaving(_) => {
-                self.code.get_or_insert(128 + number);
-                self.abandoned = true;
-                self.actions.push_back(Action::SignalLeftovers(libc::SIGKILL));
-                self.actions.push_back(Action::Survey);
-                self.phase = Phase::Leaving(Leaving::new(true, now));
-                self.cut_all(now);
-            }
-            Phase::Done => {}
-        }
-    }
-
-    /// Whoever spawned the job has died, of which people are told elsewhere.
-    fn lifeline_cut(&mut self, now: Duration) {
-        if matches!(self.phase, Phase::Running) {
-            self.code = Some(1);
-            self.reason = Some("the process that spawned the job is gone".to_string());
-            self.end(libc::SIGTERM, GRACE_FAILURE, now);
-        }
-    }
-
-    /// Nobody reads our output any more (`| head`): the job ends, without noise for a closed pipe.
-    fn output_broken(&mut self, errno: i32, now: Duration) {
-        if !matches!(self.phase, Phase::Running) {
-            return;
-        }
-        if errno == libc::EPIPE {
-            self.code = Some(128 + libc::SIGPIPE);
-            self.reason = Some("standard output was closed by its reader".to_string());
-            self.end(libc::SIGTERM, GRACE_FAILURE, now);
-            return;
-        }
-        let text = format!(
-            "cannot write to standard output: {}; ending the job",
-            crate::error::errno_text(errno)
-        );
-        self.fail(Cause::Other, 1, text, now);
-    }
-
-    fn check_all_ended(&mut self, now: Duration) {
-        if self.unfinished > 0 {
-            return;
-        }
-        let killed = match self.phase {
-            Phase::Running => false,
-            Phase::Ending(_) => {
-                self.actions.push_back(Action::SignalLeftovers(libc::SIGKILL));
-                self.cut_soon(now);
-                true
-            }
-            Phase::Leaving(_) | Phase::Done => return,
-        };
-        self.phase = Phase::Leaving(Leaving::new(killed, now));
-        self.down(None, Frame::Leave { kill: killed });
-        self.actions.push_back(Action::Survey);
-    }
-
-    fn surveyed(&mut self, mut found: Found, now: Duration) {
-        let Phase::Leaving(leaving) = &mut self.phase else { return };
-        if self.abandoned {
-            (found.blocked, found.outputs) = (false, false);
-        }
-        if let Some(signal) = leaving.surveyed(found, now) {
-            self.actions.push_back(Action::SignalLeftovers(signal));
-        }
-        self.check_left();
-    }
-
-    /// The job is over when nothing is left, here and on the other hosts.
-    fn check_left(&mut self) {
-        if let Phase::Leaving(leaving) = &self.phase
-            && leaving.done()
-            && !self.links.any_open()
-        {
-            self.done();
-        }
-    }
-
-    fn done(&mut self) {
-        self.phase = Phase::Done;
-        self.actions.push_back(Action::Done(self.code.unwrap_or(0)));
     }
 
     fn tick(&mut self, now: Duration) {

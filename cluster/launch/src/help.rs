@@ -50,6 +50,7 @@ const VARIABLES_READ: &[(&str, &str)] = &[
         "HPVM_LAUNCH_AGENT, HPVM_SSH_ARGS",
         "as --launch-agent and --ssh-args, where those are not given",
     ),
+    ("HPVM_LANE", "as --lane; read by the ranks"),
     ("HPVM_NET", "as --net; read by the ranks"),
     ("HPVM_NET_TIMEOUT", "as --net-timeout; also read by the ranks"),
     (
@@ -109,6 +110,10 @@ const VARIABLES_READ: &[(&str, &str)] = &[
         "set by hpvm's queue inside of its jobs; mpirun then starts HPVM_NTASKS ranks where no number is given",
     ),
     ("HPVM_NTASKS", "ranks that a job of hpvm's queue has asked for; see HPVM_QUEUE_JOB_ID"),
+    (
+        "HPVM_LOSS_FD",
+        "set by hpvm's queue: the descriptor on which mpirun says that a host was lost, so that the queue can start the job again",
+    ),
     (
         "HPVM_MONITOR",
         "as --monitor (1), read by the ranks; hpvm's queue sets it for its jobs unless they set it to 0",

@@ -1,14 +1,11 @@
 //! Lists of hosts: what the user writes, and which of them is this machine.
 
-use std::io::Read;
 use std::net::{IpAddr, ToSocketAddrs, UdpSocket};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::time::Duration;
 
-use crate::error::{LaunchError, plain};
+use crate::error::LaunchError;
 use crate::hostlist;
+use crate::text_file::{self, Unread};
 
 /// A host with the number of slots the user gave it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,24 +40,17 @@ pub fn parse_list(text: &str) -> Result<Vec<Host>, LaunchError> {
 
 /// More bytes are no hostfile: a million hosts have shorter ones.
 const FILE_MAX: u64 = 64 << 20;
-/// A pipe whose writer says nothing for so long is given up.
-const PIPE_SILENCE: Duration = Duration::from_secs(10);
 
 /// Reads a hostfile; `-` is standard input.
 pub fn read_file(path: &Path) -> Result<Vec<Host>, LaunchError> {
     let stdin = path == Path::new("-");
     let name = if stdin { "standard input".to_string() } else { path.display().to_string() };
     let fault = |what: &str| LaunchError::usage(format!("hostfile '{name}': {what}"));
-    let mut bytes = Vec::new();
-    let read = match stdin {
-        true => std::io::stdin().take(FILE_MAX + 1).read_to_end(&mut bytes),
-        false => open(path).and_then(|file| file.take(FILE_MAX + 1).read_to_end(&mut bytes)),
-    };
-    read.map_err(|error| fault(&plain(&error)))?;
-    if bytes.len() as u64 > FILE_MAX {
-        return Err(fault("this is no list of hosts: it is longer than 64 MiB"));
-    }
-    let text = String::from_utf8(bytes).map_err(|_| fault("this is no text"))?;
+    let text = text_file::read_or_stdin(path, FILE_MAX).map_err(|unread| match unread {
+        Unread::TooLong(_) => fault(&format!("this is no list of hosts: {unread}")),
+        Unread::NoText(_) => fault("this is no text"),
+        Unread::Failed(_) => fault(&unread.to_string()),
+    })?;
     let mut hosts = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let parsed = parse_line(line).map_err(|error| {
@@ -72,34 +62,6 @@ pub fn read_file(path: &Path) -> Result<Vec<Host>, LaunchError> {
         return Err(fault("it names no host"));
     }
     Ok(hosts)
-}
-
-/// Opens a file, or a pipe as a shell makes it for `<(...)`. Waits for nobody to open its other
-/// end, and for its writer no longer than [`PIPE_SILENCE`].
-fn open(path: &Path) -> std::io::Result<Box<dyn Read>> {
-    let file = std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-    match file.metadata()?.file_type().is_file() {
-        true => Ok(Box::new(file)),
-        false => Ok(Box::new(Patient(file))),
-    }
-}
-
-/// A reader that waits for its writer, but not for ever.
-struct Patient(std::fs::File);
-
-impl Read for Patient {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let mut poll = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one valid pollfd.
-        match unsafe { libc::poll(&mut poll, 1, PIPE_SILENCE.as_millis() as libc::c_int) } {
-            0 => {
-                let text = format!("nobody has written to it for {} s", PIPE_SILENCE.as_secs());
-                Err(std::io::Error::new(std::io::ErrorKind::TimedOut, text))
-            }
-            1.. => self.0.read(buffer),
-            _ => Err(std::io::Error::last_os_error()),
-        }
-    }
 }
 
 fn parse_line(line: &str) -> Result<Vec<Host>, LaunchError> {

@@ -28,6 +28,7 @@ pub mod hosts;
 pub mod lifeline;
 pub mod linkage;
 pub mod loaded;
+pub mod loss;
 pub mod output;
 pub mod place;
 pub mod pmi;
@@ -39,6 +40,7 @@ pub mod slurm;
 pub mod spread;
 pub mod sys;
 pub mod text;
+pub mod text_file;
 
 pub use args::{Parsed, Request, parse};
 pub use error::LaunchError;

@@ -1,7 +1,7 @@
 //! From a [`Request`] to a finished job.
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ use crate::remote::order::Order;
 use crate::remote::start::Starter;
 use crate::restart::{End, Next, Restarts};
 use crate::spread::{self, Spread};
-use crate::{help, hosts, linkage, program, sys, text};
+use crate::{help, hosts, linkage, loss, program, sys, text};
 
 /// The variable with a time limit in seconds, for jobs without `--timeout`. MPICH's name.
 pub const TIMEOUT_VARIABLE: &str = "MPIEXEC_TIMEOUT";
@@ -95,6 +95,7 @@ fn again_and_again(
     let begin = Instant::now();
     let mut request = request.clone();
     let mut restarts = Restarts::new(request.options.restart, |name| std::env::var(name).ok());
+    let loss = loss::take();
     let mut code = 0;
     loop {
         restarts.apply(&mut request);
@@ -109,7 +110,8 @@ fn again_and_again(
             };
         }
         let next;
-        (code, next) = attempt(&request, &spread, lifeline.clone(), &mut restarts, begin)?;
+        (code, next) =
+            attempt(&request, &spread, lifeline.clone(), &mut restarts, begin, loss.as_ref())?;
         let Next::Again { pause, .. } = next else { return Ok(code) };
         let (options, limit) = (&request.options, time_limit(&request.options)?);
         let left = limit.map_or(pause, |limit| limit.saturating_sub(begin.elapsed()));
@@ -159,6 +161,7 @@ fn attempt(
     lifeline: Option<Lifeline>,
     restarts: &mut Restarts,
     begin: Instant,
+    loss: Option<&OwnedFd>,
 ) -> Result<(i32, Next), LaunchError> {
     let options = &request.options;
     let Prepared { mut plan, infos, layout, key } = prepare(request, spread)?;
@@ -189,6 +192,9 @@ fn attempt(
         let mut lines = Vec::new();
         let end = how_it_ended(dispatcher, outcome);
         next = restarts.ended(&end, request, begin.elapsed());
+        if !matches!(next, Next::Again { .. }) {
+            loss::tell(loss, end.cause, dispatcher.reason());
+        }
         match &next {
             Next::Stop => {}
             Next::GiveUp(text) => lines.push(format!("{}: {text}", options.label)),

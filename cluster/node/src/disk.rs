@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use hpvm_queue::job::JobId;
+use hpvm_queue::attempt::Attempt;
 use hpvm_queue::node::{Orders, Work};
 use hpvm_queue::stepd::order::replace;
 
@@ -104,30 +104,30 @@ impl Disk {
         }
     }
 
-    fn job(&self, id: JobId) -> PathBuf {
+    fn job(&self, id: Attempt) -> PathBuf {
         self.folder.join("jobs").join(id.to_string())
     }
 
     /// Records a job that was ordered, before anything of it is started.
     pub fn put_work(&self, work: &Work) -> io::Result<()> {
-        let folder = self.job(work.job.id());
+        let folder = self.job(work.job.attempt());
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
         durable(&folder.join("work.json"), &serde_json::to_vec(work)?)
     }
 
     /// Whether a job is recorded.
-    pub fn has_work(&self, id: JobId) -> io::Result<()> {
+    pub fn has_work(&self, id: Attempt) -> io::Result<()> {
         std::fs::metadata(self.job(id).join("work.json")).map(|_| ())
     }
 
     /// The jobs that were ordered, and why some cannot be read.
-    pub fn works(&self) -> io::Result<(BTreeMap<JobId, Work>, BTreeMap<JobId, String>)> {
+    pub fn works(&self) -> io::Result<(BTreeMap<Attempt, Work>, BTreeMap<Attempt, String>)> {
         let (mut works, mut damaged) = (BTreeMap::new(), BTreeMap::new());
         let torn = |error: &dyn std::fmt::Display| format!("its record cannot be read: {error}");
         for entry in std::fs::read_dir(self.folder.join("jobs"))? {
             let entry = entry?;
             let name = entry.file_name();
-            let Some(id) = name.to_str().and_then(|name| name.parse::<JobId>().ok()) else {
+            let Some(id) = name.to_str().and_then(|name| name.parse::<Attempt>().ok()) else {
                 continue;
             };
             match std::fs::read(entry.path().join("work.json")) {
@@ -145,7 +145,7 @@ impl Disk {
         Ok((works, damaged))
     }
 
-    pub fn remove_work(&self, id: JobId) -> io::Result<()> {
+    pub fn remove_work(&self, id: Attempt) -> io::Result<()> {
         match std::fs::remove_dir_all(self.job(id)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
@@ -153,7 +153,7 @@ impl Disk {
     }
 
     /// The jobs that were here and are gone.
-    pub fn forgotten(&self) -> Result<BTreeSet<JobId>, String> {
+    pub fn forgotten(&self) -> Result<BTreeSet<Attempt>, String> {
         let path = self.folder.join("forgotten.json");
         match std::fs::read(&path) {
             Ok(bytes) => {
@@ -164,7 +164,7 @@ impl Disk {
         }
     }
 
-    pub fn put_forgotten(&self, all: &BTreeSet<JobId>) -> io::Result<()> {
+    pub fn put_forgotten(&self, all: &BTreeSet<Attempt>) -> io::Result<()> {
         replace(&self.folder.join("forgotten.json"), &serde_json::to_vec(all)?, 0o600)
     }
 }
@@ -204,11 +204,11 @@ mod tests {
     fn damaged_and_unfinished_folders_keep_nobody_from_starting() {
         let dir = tempfile::tempdir().unwrap();
         let disk = Disk::open(dir.path()).unwrap();
-        std::fs::create_dir(disk.job(3)).unwrap();
-        std::fs::create_dir(disk.job(4)).unwrap();
-        std::fs::write(disk.job(4).join("work.json"), "{").unwrap();
+        std::fs::create_dir(disk.job(Attempt::first(3))).unwrap();
+        std::fs::create_dir(disk.job(Attempt::first(4))).unwrap();
+        std::fs::write(disk.job(Attempt::first(4)).join("work.json"), "{").unwrap();
         let (works, damaged) = disk.works().unwrap();
-        assert!(works.is_empty() && damaged.keys().eq([&4]), "{damaged:?}");
-        assert!(!disk.job(3).exists() && disk.job(4).exists());
+        assert!(works.is_empty() && damaged.keys().eq([&Attempt::first(4)]), "{damaged:?}");
+        assert!(!disk.job(Attempt::first(3)).exists() && disk.job(Attempt::first(4)).exists());
     }
 }

@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use hpvm_queue::attempt::Attempt;
 use hpvm_queue::node::{Orders, Version};
 use hpvm_serve::api::nodes::HOLD;
 use hpvm_serve::api::types::NodeReport;
@@ -25,11 +26,11 @@ pub enum News {
     /// It refuses us for good.
     Refused(String),
     /// The supervisor of a job is gone.
-    Gone(i64),
+    Gone(Attempt),
     /// The output of a job that has ended was sent, or why not all of it.
-    Sent(i64, Option<String>),
+    Sent(Attempt, Option<String>),
     /// Nothing with the job's mark is left on this host.
-    Swept(i64),
+    Swept(Attempt),
     /// We were told to end.
     Stop,
 }

@@ -8,9 +8,10 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
+use hpvm_queue::attempt::Attempt;
 use hpvm_queue::describe;
 use hpvm_queue::driver::Settings;
-use hpvm_queue::job::{Job, JobId};
+use hpvm_queue::job::Job;
 use hpvm_queue::stepd::record::{self, FileId};
 use hpvm_serve::api::types::Received;
 use hpvm_serve::client::Failure;
@@ -35,6 +36,8 @@ pub struct Task {
 struct Stream {
     name: &'static str,
     file: File,
+    /// Where in the file this attempt begins.
+    from: u64,
     /// What the server has; not asked yet at first.
     offset: Option<u64>,
 }
@@ -49,17 +52,17 @@ struct Sending {
 /// Sends until the other end of `tasks` is gone. Each list replaces the one before.
 pub fn run(mut line: Line, place: &Settings, tasks: &Receiver<Vec<Task>>, news: &Sender<News>) {
     let mut list: Vec<Task> = Vec::new();
-    let mut sending: BTreeMap<JobId, Sending> = BTreeMap::new();
+    let mut sending: BTreeMap<Attempt, Sending> = BTreeMap::new();
     loop {
         match tasks.recv_timeout(LOOK) {
             Ok(newer) => list = tasks.try_iter().last().unwrap_or(newer),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
-        sending.retain(|id, _| list.iter().any(|task| task.job.id() == *id));
+        sending.retain(|id, _| list.iter().any(|task| task.job.attempt() == *id));
         let mut over = Vec::new();
         for task in &list {
-            let id = task.job.id();
+            let id = task.job.attempt();
             let state = sending.entry(id).or_default();
             if let Some(trouble) = state.step(&mut line, place, task) {
                 over.push(id);
@@ -68,7 +71,7 @@ pub fn run(mut line: Line, place: &Settings, tasks: &Receiver<Vec<Task>>, news: 
                 }
             }
         }
-        list.retain(|task| !over.contains(&task.job.id()));
+        list.retain(|task| !over.contains(&task.job.attempt()));
     }
 }
 
@@ -84,7 +87,7 @@ impl Sending {
             }
         }
         for stream in &mut self.streams {
-            match stream.push(line, &place.host, task.job.id()) {
+            match stream.push(line, &place.host, task.job.attempt()) {
                 Ok(()) => {}
                 Err(Failure::Refused(problem)) if problem.status == 404 => return Some(None),
                 Err(Failure::Refused(problem)) => {
@@ -103,20 +106,22 @@ impl Sending {
 
 impl Stream {
     /// Sends until the end of the file.
-    fn push(&mut self, line: &mut Line, host: &str, id: JobId) -> Result<(), Failure> {
+    fn push(&mut self, line: &mut Line, host: &str, id: Attempt) -> Result<(), Failure> {
         let mut buffer = vec![0; CHUNK];
         loop {
             let offset = self.offset.unwrap_or(0);
             let count = match self.offset {
                 None => 0,
-                Some(_) => self.file.read_at(&mut buffer, offset).unwrap_or(0),
+                Some(_) => self.file.read_at(&mut buffer, self.from + offset).unwrap_or(0),
             };
             if count == 0 && self.offset.is_some() {
                 return Ok(());
             }
             let name = self.name;
-            let path =
-                format!("/api/v1/nodes/{host}/jobs/{id}/output?stream={name}&offset={offset}");
+            let Attempt { job, restarts } = id;
+            let path = format!(
+                "/api/v1/nodes/{host}/jobs/{job}/output?stream={name}&offset={offset}&restarts={restarts}"
+            );
             let body = buffer[..count].to_vec();
             let answer = line.ask(Method::PUT, &path, Some(body), Duration::ZERO)?;
             let Received { size } = serde_json::from_slice(&answer)
@@ -129,18 +134,23 @@ impl Stream {
 /// The files that the job writes; nothing when it was not launched.
 fn open(place: &Settings, job: &Job) -> Result<Option<Vec<Stream>>, String> {
     let told = |error: std::io::Error| format!("its output cannot be read: {error}");
-    let seen = record::read(&place.folder(job.id())).map_err(told)?;
+    let seen = record::read(&place.folder(job.attempt())).map_err(told)?;
     let Some(launch) = seen.and_then(|seen| seen.launch) else { return Ok(None) };
     let (stdout, stderr) = place.outputs(job);
-    let mut streams = vec![stream("stdout", &stdout, launch.stdout)?];
+    let mut streams = vec![stream("stdout", &stdout, launch.stdout, launch.stdout_from)?];
     if !describe::is_joined(&job.spec) {
-        streams.push(stream("stderr", &stderr, launch.stderr)?);
+        streams.push(stream("stderr", &stderr, launch.stderr, launch.stderr_from)?);
     }
     Ok(Some(streams))
 }
 
 /// Neither a link to elsewhere, nor a pipe, nor a file that has taken the place of the job's.
-fn stream(name: &'static str, path: &PathBuf, identity: FileId) -> Result<Stream, String> {
+fn stream(
+    name: &'static str,
+    path: &PathBuf,
+    identity: FileId,
+    from: u64,
+) -> Result<Stream, String> {
     let told = |error: std::io::Error| format!("{}: {error}", path.display());
     let mut options = File::options();
     let options = options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
@@ -149,5 +159,5 @@ fn stream(name: &'static str, path: &PathBuf, identity: FileId) -> Result<Stream
     if FileId::of(&meta) != identity {
         return Err(format!("{} is not the file that the job wrote", path.display()));
     }
-    Ok(Stream { name, file, offset: None })
+    Ok(Stream { name, file, from, offset: None })
 }

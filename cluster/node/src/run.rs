@@ -7,6 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant, SystemTime};
 
 use hpvm_monitor::Sampler;
+use hpvm_queue::attempt::Attempt;
 use hpvm_queue::driver::{Driver, Embedded, Settings};
 use hpvm_queue::job::JobId;
 use hpvm_queue::node::{Capacity, Daemon, Deed, Looks, Newest, Orders, Parts, Report, Work};
@@ -103,12 +104,12 @@ struct Node {
     disk: Disk,
     identity: Identity,
     daemon: Daemon,
-    works: BTreeMap<JobId, Work>,
+    works: BTreeMap<Attempt, Work>,
     jobs: Option<Jobs>,
     looks: Looks,
     /// Jobs of which nothing is left here but our record.
-    swept: BTreeSet<JobId>,
-    sweeping: BTreeSet<JobId>,
+    swept: BTreeSet<Attempt>,
+    sweeping: BTreeSet<Attempt>,
     sampler: Sampler,
     outgoing: Outgoing,
     bell: Sender<()>,
@@ -273,7 +274,9 @@ impl Node {
     fn look(&self) {
         let Some(jobs) = &self.jobs else { return };
         let task = |(id, parts): (&JobId, &Parts)| {
-            let place = Place::of(&jobs.place, &self.works.get(id)?.job);
+            // Its newest attempt.
+            let (_, work) = self.works.iter().rev().find(|(attempt, _)| attempt.job == *id)?;
+            let place = Place::of(&jobs.place, &work.job);
             Some(look::Task { place, parts: *parts })
         };
         // An error would mean that its thread has failed; nobody sees ranks then, and jobs go on.
@@ -300,7 +303,7 @@ impl Node {
     }
 
     fn take(&mut self, work: Work) -> std::io::Result<()> {
-        let id = work.job.id();
+        let id = work.job.attempt();
         let recorded = self.disk.put_work(&work);
         self.works.insert(id, work);
         if let Err(error) = recorded {
@@ -315,7 +318,7 @@ impl Node {
     }
 
     /// Ends what is left of a job, remembers that it was here, and removes what is kept of it.
-    fn remove(&mut self, id: JobId) -> std::io::Result<()> {
+    fn remove(&mut self, id: Attempt) -> std::io::Result<()> {
         // Of a job whose record could not be read nobody knows whether it runs here.
         let part = self.works.get(&id).is_none_or(|work| work.part);
         if part && !self.swept.contains(&id) {
@@ -343,9 +346,10 @@ impl Node {
     }
 
     /// Sees to a job that shall run here.
-    fn look_after(&mut self, id: JobId) {
+    fn look_after(&mut self, id: Attempt) {
         let (Some(jobs), Some(work)) = (&mut self.jobs, self.works.get(&id)) else { return };
-        if work.part {
+        // On an earlier attempt nothing is built that it may still write to.
+        if work.part || self.daemon.waits(id) {
             return;
         }
         // A job whose record could not be written waits for that.

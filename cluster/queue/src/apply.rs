@@ -4,6 +4,10 @@
 use crate::job::{Job, Outcome, OutcomeKind, Share, State};
 use crate::time::Stamp;
 
+/// The pause before a restart, in seconds, is doubled from 1 up to this: a host that boots is found
+/// soon after, and hardly anything is spent on trying. (The same as the launcher's.)
+pub const LONGEST_PAUSE: u64 = 60;
+
 /// What happens to a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -17,7 +21,7 @@ pub enum Event {
     Started { shares: Vec<Share>, at: Stamp },
     /// Somebody wants it to end.
     CancelAsked { by: String, at: Stamp },
-    /// Nothing of it is left.
+    /// Nothing of its attempt is left: it has ended, or waits to be started again.
     Ended { outcome: Outcome, at: Stamp },
 }
 
@@ -99,7 +103,7 @@ pub fn apply(job: &Job, event: &Event) -> Result<Job, Refusal> {
             summary.hosts = shares.iter().map(|share| share.host.clone()).collect();
             next.allocation.clone_from(shares);
             summary.started = Some(*at);
-            (summary.reason, summary.estimated_start) = (None, None);
+            (summary.reason, summary.estimated_start, summary.eligible) = (None, None, None);
         }
         Event::CancelAsked { by, at } => {
             refused(Action::Cancel)?;
@@ -116,10 +120,45 @@ pub fn apply(job: &Job, event: &Event) -> Result<Job, Refusal> {
             if job.state() != State::Running {
                 return refuse("end by itself");
             }
-            end(&mut next, outcome.clone(), *at);
+            match is_restarted(job, outcome) {
+                true => restart(&mut next, outcome, *at),
+                false => end(&mut next, outcome.clone(), *at),
+            }
         }
     }
     Ok(next)
+}
+
+/// Whether a job whose attempt ended so is started again. What a program does by itself, an exit
+/// code or a limit that it has exceeded, it would do again.
+fn is_restarted(job: &Job, outcome: &Outcome) -> bool {
+    let by_others = matches!(outcome.kind, OutcomeKind::NodeLost | OutcomeKind::Signal);
+    by_others && !job.summary.cancelling && job.summary.restarts < job.spec.max_restarts
+}
+
+/// Lets it wait for its next attempt, each time for longer: what is broken may need its time.
+fn restart(job: &mut Job, outcome: &Outcome, at: Stamp) {
+    let summary = &mut job.summary;
+    let pause = LONGEST_PAUSE.min(1 << summary.restarts.min(16));
+    summary.restarts += 1;
+    summary.state = State::Pending;
+    summary.reason = Some(why_again(summary.restarts, job.spec.max_restarts, outcome));
+    summary.last_failure = Some(outcome.clone());
+    summary.eligible = Some(at.after(pause));
+    summary.estimated_start = summary.eligible;
+    summary.started = None;
+    summary.hosts.clear();
+    job.allocation.clear();
+}
+
+/// The sentence about a job that waits for its next attempt.
+pub fn why_again(restarts: u32, most: u32, outcome: &Outcome) -> String {
+    let why = match (&outcome.detail, outcome.signal) {
+        (Some(detail), _) => detail.clone(),
+        (None, Some(signal)) => format!("a rank was killed by signal {signal}"),
+        (None, None) => "its host was lost".into(),
+    };
+    format!("is started again (restart {restarts} of {most}): {why}")
 }
 
 fn end(job: &mut Job, outcome: Outcome, at: Stamp) {
@@ -128,7 +167,7 @@ fn end(job: &mut Job, outcome: Outcome, at: Stamp) {
     summary.outcome = Some(outcome);
     // The clock may have been set back.
     summary.ended = Some(summary.started.map_or(at, |started| at.max(started)));
-    (summary.reason, summary.estimated_start) = (None, None);
+    (summary.reason, summary.estimated_start, summary.eligible) = (None, None, None);
     summary.cancelling = false;
 }
 
@@ -158,6 +197,9 @@ pub mod tests {
             priority: 0,
             array: None,
             cancelling: false,
+            restarts: 0,
+            last_failure: None,
+            eligible: None,
         };
         let spec = JobSpec { command: vec!["x".into()], ..JobSpec::default() };
         Job { summary, spec, allocation: Vec::new() }
@@ -174,21 +216,25 @@ pub mod tests {
                 Event::Started { shares: vec![share], at }
             }),
             at.clone().prop_map(|at| Event::CancelAsked { by: "me".into(), at }),
-            at.prop_map(|at| Event::Ended { outcome: Outcome::exit(0), at }),
+            at.clone().prop_map(|at| Event::Ended { outcome: Outcome::exit(0), at }),
+            at.prop_map(|at| Event::Ended { outcome: Outcome::of(OutcomeKind::NodeLost), at }),
         ]
     }
 
     proptest! {
         /// What the store's CHECK constraints say, of every job that any events can make.
         #[test]
-        fn no_impossible_job_is_made(list in prop::collection::vec(events(), 0..12)) {
+        fn no_impossible_job_is_made(
+            list in prop::collection::vec(events(), 0..24),
+            max_restarts in 0_u32..3,
+        ) {
             let mut job = job(1);
-            let mut ends = 0;
-            let mut starts = 0;
+            job.spec.max_restarts = max_restarts;
+            let (mut ends, mut starts) = (0, 0_u32);
             for event in &list {
                 let Ok(next) = apply(&job, event) else { continue };
                 prop_assert!(job.state() != State::Ended, "an ended job changed by {event:?}");
-                starts += i32::from(next.state() == State::Running && job.state() != State::Running);
+                starts += u32::from(next.state() == State::Running && job.state() != State::Running);
                 ends += i32::from(next.state() == State::Ended);
                 job = next;
                 let s = &job.summary;
@@ -199,8 +245,11 @@ pub mod tests {
                 prop_assert!(!s.cancelling || s.state == State::Running);
                 prop_assert!(s.ended.is_none() || s.started.is_none() || s.ended >= s.started);
                 prop_assert!(s.estimated_start.is_none() || s.state == State::Pending);
+                prop_assert!(s.eligible.is_none() || s.restarts > 0);
+                prop_assert_eq!(s.last_failure.is_some(), s.restarts > 0);
             }
-            prop_assert!(ends <= 1 && starts <= 1);
+            prop_assert!(ends <= 1 && starts <= 1 + job.summary.restarts);
+            prop_assert!(job.summary.restarts <= max_restarts);
         }
 
         /// What is shown as impossible is refused, and the other way round.
@@ -218,6 +267,51 @@ pub mod tests {
                 job = apply(&job, event).unwrap_or(job);
             }
         }
+    }
+
+    /// A job that runs and may be started again so often.
+    fn runs(max_restarts: u32) -> Job {
+        let mut job = job(1);
+        job.spec.max_restarts = max_restarts;
+        let share = Share { host: "h".into(), ..Share::default() };
+        apply(&job, &Event::Started { shares: vec![share], at: Stamp(2000) }).unwrap()
+    }
+
+    fn ended(job: &Job, outcome: Outcome) -> Job {
+        apply(job, &Event::Ended { outcome, at: Stamp(3000) }).unwrap()
+    }
+
+    #[test]
+    fn what_is_started_again() {
+        let lost = Outcome::of(OutcomeKind::NodeLost);
+        let killed = Outcome { signal: Some(9), ..Outcome::of(OutcomeKind::Signal) };
+        for outcome in [&lost, &killed] {
+            let again = ended(&runs(1), outcome.clone());
+            assert_eq!((again.state(), again.summary.restarts), (State::Pending, 1));
+            assert_eq!(again.summary.eligible, Some(Stamp(4000)));
+            assert!(again.summary.hosts.is_empty() && again.allocation.is_empty());
+            assert_eq!(ended(&runs(0), outcome.clone()).state(), State::Ended);
+            let cancel = Event::CancelAsked { by: "me".into(), at: Stamp(2500) };
+            let cancelling = apply(&runs(1), &cancel).unwrap();
+            assert_eq!(ended(&cancelling, outcome.clone()).state(), State::Ended);
+        }
+        let others = [OutcomeKind::TimeLimit, OutcomeKind::MemoryLimit, OutcomeKind::FailedToStart];
+        for outcome in others.map(Outcome::of).into_iter().chain([Outcome::exit(1)]) {
+            assert_eq!(ended(&runs(9), outcome).state(), State::Ended);
+        }
+    }
+
+    #[test]
+    fn pauses_grow_and_the_last_failure_is_the_end() {
+        let mut job = runs(9);
+        for pause in [1, 2, 4, 8, 16, 32, 60, 60, 60] {
+            job = ended(&job, Outcome::of(OutcomeKind::NodeLost));
+            assert_eq!(job.summary.eligible, Some(Stamp(3000).after(pause)));
+            let share = Share { host: "h".into(), ..Share::default() };
+            let start = Event::Started { shares: vec![share], at: Stamp(2000) };
+            job = apply(&job, &start).unwrap();
+        }
+        assert_eq!(ended(&job, Outcome::of(OutcomeKind::NodeLost)).state(), State::Ended);
     }
 
     #[test]

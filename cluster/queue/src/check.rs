@@ -16,6 +16,8 @@ const RANKS_MAX: u32 = 1 << 20;
 /// Hosts and graphics processors of a job: far above what a handful of hosts has.
 const NODES_MAX: u64 = 1 << 16;
 const GPUS_MAX: u64 = 1 << 16;
+/// Restarts of a job: more would take longer than a job ever waits for anything.
+const RESTARTS_MAX: u64 = 1000;
 /// Ten years: longer times overflow nobody's arithmetic, but mean a slip.
 const LIMIT_MAX: u64 = 10 * 366 * 86_400;
 
@@ -44,6 +46,7 @@ pub fn faults(spec: &JobSpec) -> Vec<Fault> {
     let priority = spec.priority;
     let good = (-1000..=1000).contains(&priority);
     add("priority", (!good).then(|| format!("{priority}; expected -1000 to 1000")));
+    add("max_restarts", number(u64::from(spec.max_restarts), 0, RESTARTS_MAX));
     let strange = spec.depends_on.iter().find(|dependency| dependency.job < 1);
     add("depends_on", strange.map(|d| format!("{} is no number of a job", d.job)));
     add("array", spec.array.as_deref().and_then(|text| array(text).err()));
@@ -207,6 +210,7 @@ mod tests {
             ("gpus", JobSpec { gpus: Some(0), ..good() }),
             ("time_limit_seconds", JobSpec { time_limit_seconds: Some(0), ..good() }),
             ("queue", JobSpec { queue: s("'; DROP TABLE jobs; --"), ..good() }),
+            ("max_restarts", JobSpec { max_restarts: 1001, ..good() }),
             ("priority", JobSpec { priority: 1001, ..good() }),
             ("array", JobSpec { array: s("3-1"), ..good() }),
             ("env", JobSpec { env: [("A=B".into(), String::new())].into(), ..good() }),

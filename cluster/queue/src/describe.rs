@@ -42,6 +42,7 @@ pub fn command_line(spec: &JobSpec) -> String {
         spec.depends_on.iter().map(|d| format!("{}:{}", kind(d.kind), d.job)).collect();
     flag("-d", (!depends.is_empty()).then(|| depends.join(",")));
     flag("-a", spec.array.clone());
+    flag("--max-restarts", (spec.max_restarts > 0).then(|| spec.max_restarts.to_string()));
     flag("-D", spec.workdir.clone());
     flag("-o", spec.stdout.clone());
     flag("-e", spec.stderr.clone());

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::attempt::Attempt;
 use crate::time::Stamp;
 
 /// Number of a job: counted from 1, never used again.
@@ -188,6 +189,10 @@ pub struct JobSpec {
     pub priority: i32,
     /// Do not start it before it is released.
     pub hold: bool,
+    /// How often at most it is started again, when a host is lost or a rank is killed by a signal.
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schema(default = 0, maximum = 1000)]
+    pub max_restarts: u32,
     /// Jobs that have to end first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<Dependency>,
@@ -233,6 +238,7 @@ impl Default for JobSpec {
             queue: None,
             priority: 0,
             hold: false,
+            max_restarts: 0,
             depends_on: Vec::new(),
             array: None,
             env: BTreeMap::new(),
@@ -295,6 +301,20 @@ pub struct JobSummary {
     /// It is being ended: a cancel was asked for and has not yet had its effect.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cancelling: bool,
+    /// How often it was started again.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub restarts: u32,
+    /// How the attempt before this one ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_failure: Option<Outcome>,
+    /// Before this time it is not started again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub eligible: Option<Stamp>,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// What a job holds of one host.
@@ -324,6 +344,11 @@ pub struct Job {
 impl Job {
     pub fn id(&self) -> JobId {
         self.summary.id
+    }
+
+    /// The attempt that runs, or the next one or the last.
+    pub fn attempt(&self) -> Attempt {
+        Attempt { job: self.summary.id, restarts: self.summary.restarts }
     }
 
     pub fn state(&self) -> State {

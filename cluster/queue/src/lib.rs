@@ -6,6 +6,7 @@
 
 pub mod account;
 pub mod apply;
+pub mod attempt;
 pub mod check;
 pub mod describe;
 pub mod driver;

@@ -16,11 +16,12 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::apply::Event;
+use crate::attempt::Attempt;
 use crate::driver::{Cluster, Driver, Embedded, Settings, Standing};
-use crate::job::{Job, JobId, Share, State};
+use crate::job::{Job, JobId, OutcomeKind, Share, State};
 use crate::node::{self, Fleet, NodeView};
 use crate::policy::{self, Other, Resources};
 use crate::store::list::Keep;
@@ -82,8 +83,8 @@ impl Queue {
         let queue = Queue { commands: commands.clone() };
         // The driver's thread must not keep the manager alive, but may outlive it: a message that
         // nobody takes is dropped.
-        let gone = move |id| {
-            let _ = commands.send(Box::new(move |manager: &mut Manager| manager.gone(id)));
+        let gone = move |attempt| {
+            let _ = commands.send(Box::new(move |manager: &mut Manager| manager.gone(attempt)));
         };
         let driver = Embedded::new(config.place.clone(), gone)
             .map_err(|error| format!("cannot watch processes: {error}"))?;
@@ -197,6 +198,12 @@ fn lock_data(data: &Path, mirror: bool) -> Result<File, String> {
     Ok(file)
 }
 
+/// How long it is until this time, and a moment more.
+fn until(at: Stamp) -> Duration {
+    let ms = at.0.saturating_sub(Stamp::now().0).saturating_add(1);
+    Duration::from_millis(u64::try_from(ms).unwrap_or(1))
+}
+
 /// See the module.
 pub struct Manager {
     store: Store,
@@ -230,22 +237,38 @@ pub struct Manager {
 impl Manager {
     fn run(&mut self, inbox: &Receiver<Command>) {
         self.settle();
+        let mut looked = Instant::now();
         while !self.stop {
             let troubled = !self.unrecorded.is_empty()
                 || !self.troubles.is_empty()
                 || self.stuck.is_some()
                 || self.active.values().any(|job| job.summary.cancelling);
             let tick = if troubled { TICK_TROUBLED } else { TICK };
-            match inbox.recv_timeout(tick) {
+            let next = self.next_restart();
+            let left = tick.saturating_sub(looked.elapsed());
+            match inbox.recv_timeout(next.map_or(left, |at| left.min(until(at)))) {
                 Ok(command) => {
                     command(self);
                     inbox.try_iter().take(BATCH).for_each(|command| command(self));
                 }
-                Err(RecvTimeoutError::Timeout) => self.look_after_all(),
+                Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
+            // By the clock: hosts that report keep the inbox from ever being empty for so long.
+            if looked.elapsed() >= tick {
+                self.look_after_all();
+                looked = Instant::now();
+            }
+            self.dirty |= next.is_some_and(|at| at <= Stamp::now());
             self.settle();
         }
+    }
+
+    /// When the first of the jobs that wait for their next attempt may start.
+    fn next_restart(&self) -> Option<Stamp> {
+        let now = Stamp::now();
+        let waiting = self.active.values().filter(|job| job.state() == State::Pending);
+        waiting.filter_map(|job| job.summary.eligible.filter(|at| *at > now)).min()
     }
 
     /// Takes up what the store says: the jobs that should run are looked for, or started if nobody
@@ -320,9 +343,9 @@ impl Manager {
     }
 
     /// A supervisor is gone.
-    fn gone(&mut self, id: JobId) {
-        self.driver.gone(id);
-        self.look_after(id);
+    fn gone(&mut self, attempt: Attempt) {
+        self.driver.gone(attempt);
+        self.look_after(attempt.job);
     }
 
     /// Records what has happened, starts what can start, tells those who listen.
@@ -373,8 +396,14 @@ impl Manager {
             return Err(StoreError::Refused(text));
         };
         let after = self.store.transition(&[(job, event)])?;
-        for job in after.iter().filter(|job| job.state() == State::Ended) {
+        let is_over =
+            |after: &Job| after.state() == State::Ended || after.attempt() != job.attempt();
+        if after.iter().any(is_over) {
             self.driver.recorded(job);
+            let failure = after.iter().find_map(|after| after.summary.last_failure.as_ref());
+            if failure.is_some_and(|failure| failure.kind == OutcomeKind::NodeLost) {
+                self.driver.fleet.suspect(job);
+            }
         }
         self.keep(after.clone());
         self.dirty = true;
@@ -408,7 +437,11 @@ impl Manager {
             }
         });
         let mut events: Vec<(&Job, Event)> = Vec::new();
-        let refused = self.driver.make_folders(&plan.start);
+        let attempt = |(id, shares): &(JobId, Vec<Share>)| {
+            Some((self.active.get(id)?.attempt(), shares.clone()))
+        };
+        let starting: Vec<_> = plan.start.iter().filter_map(attempt).collect();
+        let refused = self.driver.make_folders(&starting);
         for (id, shares) in &plan.start {
             let event = match refused.get(id) {
                 None => Event::Started { shares: shares.clone(), at: now },

@@ -10,6 +10,7 @@ pub mod app;
 pub mod auth;
 pub mod client;
 pub mod document;
+mod files;
 mod hosts;
 mod limit;
 pub mod look;

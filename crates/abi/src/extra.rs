@@ -114,4 +114,7 @@ pub struct Extra {
     pub adopted: unsafe extern "C" fn() -> c_int,
     /// Ends the job with a text (ended by a zero byte) for people, and a code other than 0.
     pub fail: unsafe extern "C" fn(text: *const c_char, code: c_int) -> !,
+    /// Tells a partitioned request, which has not been started, that one element of `datatype` is its whole buffer: the
+    /// partitions follow each other in what the datatype describes, wherever that lies.
+    pub lay_out: unsafe extern "C" fn(request: MPI_Request, datatype: MPI_Datatype) -> c_int,
 }

@@ -3,11 +3,12 @@
 //!
 //! Those libraries export the same names (`MPI_Send`, `PMPI_Send`), so they may not call by name:
 //! the dynamic linker could hand them their own function. They find one data symbol instead,
-//! `hpvm_entries_1`; the number is the version of the layout. Libraries of other programming models find a second one
-//! beside it ([`onesided`]).
+//! `hpvm_entries_1`; the number is the version of the layout. Libraries of other programming models find two more
+//! beside it ([`onesided`], [`models`]).
 
 pub mod extra;
 mod generated;
+pub mod models;
 pub mod onesided;
 pub mod request;
 mod status;

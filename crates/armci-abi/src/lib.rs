@@ -15,5 +15,6 @@ mod body;
 mod entries;
 mod exposed;
 mod program;
+mod races;
 mod state;
 mod types;

@@ -3,6 +3,7 @@
 use crate::body::group::Group;
 use crate::body::mutex::Mutexes;
 use crate::exposed::Exposed;
+use crate::races::{Access, Races};
 use crate::types::Name;
 use core::ffi::c_int;
 use core::ptr::null_mut;
@@ -62,6 +63,8 @@ pub struct State {
     pub mutexes: RwLock<Option<Mutexes>>,
     /// Messages of this process to itself that have not come yet.
     pub to_self: Mutex<Vec<(MPI_Request, Box<[u8]>)>>,
+    /// With `HPVM_CHECK`.
+    pub races: Option<Races>,
     pending: Box<[Pending]>,
     flushing: Mutex<()>,
 }
@@ -113,6 +116,7 @@ impl State {
             awaited: counters(),
             mutexes: RwLock::new(None),
             to_self: Mutex::default(),
+            races: Races::new(n),
             pending: (0..n).map(|_| Pending::default()).collect(),
             flushing: Mutex::new(()),
         }
@@ -183,6 +187,14 @@ impl State {
                 "{len} bytes at {address:#x} are not in memory that process {process} has of ARMCI_Malloc: {has}"
             ),
         )
+    }
+
+    /// Tells the check, if there is one, of an access.
+    #[inline(always)]
+    pub fn accesses(&self, process: usize, address: usize, len: usize, access: Access) {
+        if let Some(races) = &self.races {
+            races.note(self.me, process, address, len, access);
+        }
     }
 
     /// Notes what a call of the table returned for an operation with a process. True: it needs a flush.

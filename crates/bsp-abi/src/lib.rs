@@ -9,8 +9,10 @@
 #![allow(clippy::missing_safety_doc)]
 
 mod abort;
+mod mapped;
 mod mpi;
 mod program;
+mod shown;
 
 use core::ffi::{c_char, c_double, c_int, c_void};
 use hpvm_bsp::Fault;
@@ -124,7 +126,8 @@ pub unsafe extern "C" fn bsp_hpput(
 ) {
     let process = &mut running("bsp_hpput").process;
     // SAFETY: the caller's promises.
-    if unsafe { process.put_word(pid, src.cast(), dst.cast(), offset, nbytes) } {
+    if !process.checks() && unsafe { process.put_word(pid, src.cast(), dst.cast(), offset, nbytes) }
+    {
         return;
     }
     // SAFETY: the caller's promises.
@@ -145,7 +148,7 @@ pub unsafe extern "C" fn bsp_get(
     if process.get_more(pid, src.cast(), offset, dst.cast(), nbytes) {
         return;
     }
-    checked("bsp_get", process.get(pid, src.cast(), offset, dst.cast(), nbytes));
+    checked("bsp_get", process.get(pid, src.cast(), offset, dst.cast(), nbytes, true));
 }
 
 #[unsafe(no_mangle)]
@@ -157,10 +160,10 @@ pub unsafe extern "C" fn bsp_hpget(
     nbytes: c_int,
 ) {
     let process = &mut running("bsp_hpget").process;
-    if process.get_more(pid, src.cast(), offset, dst.cast(), nbytes) {
+    if !process.checks() && process.get_more(pid, src.cast(), offset, dst.cast(), nbytes) {
         return;
     }
-    checked("bsp_hpget", process.get(pid, src.cast(), offset, dst.cast(), nbytes));
+    checked("bsp_hpget", process.get(pid, src.cast(), offset, dst.cast(), nbytes, false));
 }
 
 #[unsafe(no_mangle)]

@@ -1,9 +1,11 @@
 //! The carrier of total exchanges: a communicator of MPI that only BSPlib knows.
 
+use crate::mapped::Mapped;
 use core::ffi::{c_char, c_int, c_void};
 use hpvm_abi::Entries;
 use hpvm_abi::constants::*;
-use hpvm_bsp::{Carrier, Counts, Tag};
+use hpvm_abi::onesided::Key;
+use hpvm_bsp::{Buffer, Carrier, Counts, Shown, Tag};
 
 unsafe extern "C" {
     static hpvm_entries_1: Entries;
@@ -81,7 +83,7 @@ impl Session {
             ))?;
             checked((mpi.MPI_Group_free)(&mut first))?;
         }
-        Ok(Mpi { comm, requests: Vec::new() })
+        Ok(Mpi { comm, requests: Vec::new(), mapped: None })
     }
 
     pub fn close(mut self) -> Result<(), String> {
@@ -97,9 +99,61 @@ impl Session {
 pub struct Mpi {
     comm: MPI_Comm,
     requests: Vec<MPI_Request>,
+    /// What the processes have mapped of each other, where they are of one host.
+    mapped: Option<Mapped>,
 }
 
 impl Mpi {
+    /// Looks for the ways by which processes of one host exchange. All processes call this.
+    pub fn map(&mut self, own: usize, processes: usize) -> Result<(), String> {
+        self.mapped = Mapped::open(self, own, processes)?;
+        Ok(())
+    }
+
+    /// Whether other processes of the program read in place what this one packs.
+    pub fn is_mapped(&self) -> bool {
+        self.mapped.is_some()
+    }
+
+    /// How many processes of the program are on this host.
+    pub fn on_this_host(&self) -> Result<usize, String> {
+        let mpi = &entries().standard;
+        let (mut near, mut size) = (MPI_COMM_NULL, 0);
+        // SAFETY: the handles and places are ours.
+        unsafe {
+            let split = mpi.MPI_Comm_split_type;
+            checked(split(self.comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &mut near))?;
+            checked((mpi.MPI_Comm_size)(near, &mut size))?;
+            checked((mpi.MPI_Comm_free)(&mut near))?;
+        }
+        Ok(size.unsigned_abs() as usize)
+    }
+
+    /// The keys of all processes.
+    pub fn all_gather_keys(&self, own: &Key, processes: usize) -> Result<Vec<Key>, String> {
+        let mut keys = vec![*own; processes];
+        let bytes = size_of::<Key>() as c_int;
+        let (from, to) = (own.as_ptr().cast(), keys.as_mut_ptr().cast());
+        // SAFETY: a key of each process of the communicator.
+        checked(unsafe {
+            let gather = entries().standard.MPI_Allgather;
+            gather(from, bytes, MPI_BYTE, to, bytes, MPI_BYTE, self.comm)
+        })?;
+        Ok(keys)
+    }
+
+    /// The least numbers that any process has.
+    pub fn least<const N: usize>(&self, own: [c_int; N]) -> Result<[c_int; N], String> {
+        let mut least = own;
+        let (from, to) = (own.as_ptr().cast(), least.as_mut_ptr().cast());
+        // SAFETY: arrays of `N` numbers.
+        checked(unsafe {
+            let reduce = entries().standard.MPI_Allreduce;
+            reduce(from, to, N as c_int, MPI_INT, MPI_MIN, self.comm)
+        })?;
+        Ok(least)
+    }
+
     /// What process 0 gives as `number`.
     pub fn broadcast(&self, number: c_int) -> Result<c_int, String> {
         let mut number = number;
@@ -110,6 +164,9 @@ impl Mpi {
     }
 
     pub fn free(mut self) -> Result<(), String> {
+        if let Some(mapped) = self.mapped.take() {
+            mapped.close();
+        }
         // SAFETY: the handle is ours.
         checked(unsafe { (entries().standard.MPI_Comm_free)(&mut self.comm) })
     }
@@ -117,6 +174,12 @@ impl Mpi {
 
 impl Carrier for Mpi {
     fn all_to_all(&mut self, out: &[Counts], into: &mut [Counts]) -> Result<(), String> {
+        if let Some(mapped) = &mut self.mapped
+            && mapped.begin()
+        {
+            mapped.exchange(out, into);
+            return Ok(());
+        }
         let bytes = size_of::<Counts>() as c_int;
         // SAFETY: both have an element for each process of the communicator.
         checked(unsafe {
@@ -205,5 +268,29 @@ impl Carrier for Mpi {
             unsafe { (entries().standard.MPI_Waitall)(count, requests, MPI_STATUSES_IGNORE) };
         self.requests.clear();
         checked(code)
+    }
+
+    fn in_place(&self, what: Shown) -> bool {
+        self.mapped.as_ref().is_some_and(|mapped| mapped.in_place(what))
+    }
+
+    fn show(&mut self, to: usize, what: Shown, message: &Buffer) -> Result<(), String> {
+        if let Some(mapped) = &mut self.mapped {
+            mapped.show(to, what, message);
+        }
+        Ok(())
+    }
+
+    fn view(
+        &mut self,
+        from: usize,
+        what: Shown,
+        len: usize,
+        into: &mut Buffer,
+    ) -> Result<(), String> {
+        match &mut self.mapped {
+            Some(mapped) => mapped.view(from, what, len, into),
+            None => Err("no memory of other processes is mapped".to_owned()),
+        }
     }
 }

@@ -202,10 +202,24 @@ pub fn begin(wanted: c_int) {
         }
         carrier = session.communicator(processes, c"hpvm.bsp.first");
     }
-    let carrier = carrier.unwrap_or_else(|text| mpi_failed("bsp_begin", &text));
-    let process = Process::new(rank, processes, Settings::default());
+    let mapped = carrier.and_then(|mut carrier| {
+        carrier.map(rank, processes)?;
+        Ok(carrier)
+    });
+    let carrier = mapped.unwrap_or_else(|text| mpi_failed("bsp_begin", &text));
+    let mut settings = Settings { checks: checks(), ..Settings::default() };
+    if carrier.is_mapped() {
+        settings.memory = &crate::shown::MAPPABLE;
+    }
+    let process = Process::new(rank, processes, settings);
     let begin = Instant::now();
     state().stage = Stage::Running(Box::new(Running { process, carrier, session, begin }));
+}
+
+/// Whether `HPVM_CHECK` asks for mistakes that cost time to find.
+fn checks() -> bool {
+    let value = std::env::var_os("HPVM_CHECK");
+    value.is_some_and(|value| !matches!(value.to_str(), Some("" | "0" | "no" | "off")))
 }
 
 /// The end of a process that the program has no use for.
@@ -225,7 +239,9 @@ pub fn end() {
         return;
     };
     let processes = running.process.processes();
-    let Running { carrier, session, .. } = *running;
+    let Running { process, carrier, session, .. } = *running;
+    // Its memory is the engine's.
+    drop(process);
     if let Err(text) = carrier.free() {
         mpi_failed("bsp_end", &text);
     }

@@ -1,7 +1,7 @@
 //! Bytes that grow at their end, aligned to 16, never initialised for nothing.
 
 use crate::fault::Fault;
-use std::alloc::{Layout, alloc, dealloc, realloc};
+use std::alloc::{Layout, alloc, dealloc};
 
 /// What any type of C may need.
 pub const ALIGN: usize = 16;
@@ -9,10 +9,40 @@ pub const ALIGN: usize = 16;
 /// What a buffer begins with: most supersteps have less for one process.
 const FIRST: usize = 4096;
 
+/// Where buffers get their memory.
+#[derive(Debug)]
+pub struct Memory {
+    /// So many bytes, aligned to [`ALIGN`]; null: they are not to be had.
+    pub take: fn(bytes: usize) -> *mut u8,
+    /// Gives back what `take` returned, with the same size.
+    ///
+    /// # Safety
+    /// Nobody uses it any more.
+    pub give: unsafe fn(start: *mut u8, bytes: usize),
+}
+
+/// Memory of the process alone.
+pub static PRIVATE: Memory = Memory { take, give };
+
+fn take(bytes: usize) -> *mut u8 {
+    match Layout::from_size_align(bytes, ALIGN) {
+        // SAFETY: the layout has a size.
+        Ok(layout) if bytes > 0 => unsafe { alloc(layout) },
+        _ => std::ptr::null_mut(),
+    }
+}
+
+unsafe fn give(start: *mut u8, bytes: usize) {
+    // SAFETY: `take` returned it, with this layout.
+    unsafe { dealloc(start, Layout::from_size_align_unchecked(bytes, ALIGN)) };
+}
+
 pub struct Buffer {
     start: *mut u8,
     len: usize,
+    /// 0: the memory, if there is any, is somebody else's.
     capacity: usize,
+    memory: &'static Memory,
 }
 
 // SAFETY: the memory belongs to the buffer alone.
@@ -20,11 +50,23 @@ unsafe impl Send for Buffer {}
 
 impl Default for Buffer {
     fn default() -> Buffer {
-        Buffer { start: std::ptr::dangling_mut::<u128>().cast(), len: 0, capacity: 0 }
+        Buffer::new(&PRIVATE)
     }
 }
 
 impl Buffer {
+    pub fn new(memory: &'static Memory) -> Buffer {
+        Buffer { start: std::ptr::dangling_mut::<u128>().cast(), len: 0, capacity: 0, memory }
+    }
+
+    /// Bytes that lie elsewhere, to be read.
+    ///
+    /// # Safety
+    /// They are readable as long as the buffer is used, and nobody changes them meanwhile.
+    pub unsafe fn view(start: *mut u8, len: usize) -> Buffer {
+        Buffer { start, len, capacity: 0, memory: &PRIVATE }
+    }
+
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.len
@@ -83,21 +125,22 @@ impl Buffer {
             return Ok(());
         }
         let capacity = wanted.max(self.capacity * 2).max(FIRST).next_multiple_of(ALIGN);
-        let layout =
-            |bytes| Layout::from_size_align(bytes, ALIGN).map_err(|_| Fault::no_memory(bytes));
-        let new = layout(capacity)?;
-        // SAFETY: the layout has a size; `start` came from here with the layout of `capacity`.
-        let start = unsafe {
-            match self.capacity {
-                0 => alloc(new),
-                old => realloc(self.start, layout(old)?, capacity),
-            }
-        };
+        let start = (self.memory.take)(capacity);
         if start.is_null() {
             return Err(Fault::no_memory(capacity));
         }
+        // SAFETY: `len` bytes were written, and fit into the new memory, which overlaps nothing.
+        unsafe { std::ptr::copy_nonoverlapping(self.start, start, self.len) };
+        self.release();
         (self.start, self.capacity) = (start, capacity);
         Ok(())
+    }
+
+    fn release(&mut self) {
+        if self.capacity > 0 {
+            // SAFETY: `reserve` took it, with this size; nobody else has it.
+            unsafe { (self.memory.give)(self.start, self.capacity) };
+        }
     }
 
     /// Makes it `len` bytes, of which nothing is known until somebody writes them.
@@ -137,11 +180,6 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        if self.capacity > 0 {
-            // SAFETY: `reserve` made it with this layout.
-            unsafe {
-                dealloc(self.start, Layout::from_size_align_unchecked(self.capacity, ALIGN));
-            }
-        }
+        self.release();
     }
 }

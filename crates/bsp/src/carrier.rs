@@ -1,5 +1,6 @@
 //! What a total exchange needs of the machine.
 
+use crate::buffer::Buffer;
 use crate::counts::Counts;
 
 /// Which of the messages between two processes. Those of one tag arrive in the order in which they were sent.
@@ -13,6 +14,15 @@ pub enum Tag {
     Answer = 3,
     /// A large block that a get asked for.
     LargeAnswer = 4,
+}
+
+/// A message that its receiver may read where its sender has written it, in place of [`Tag::Packed`] and [`Tag::Answer`].
+/// A sender has two packed messages for each receiver by turns: the one stays as it is while the other is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Shown {
+    First = 0,
+    Second = 1,
+    Answer = 2,
 }
 
 /// Messages and two collectives among the processes of a program. Errors are texts for people.
@@ -49,4 +59,29 @@ pub trait Carrier {
 
     /// Waits for everything that was started.
     fn complete(&mut self) -> Result<(), String>;
+
+    /// Whether all messages of this kind are shown, and none is sent. The same on all processes.
+    fn in_place(&self, what: Shown) -> bool {
+        let _ = what;
+        false
+    }
+
+    /// Lets `to` read a message, which has its memory from [`crate::Settings::memory`]. A packed message is shown before
+    /// the `all_to_all` that tells its length, and stays until the end of the next one; an answer until the end of the next.
+    fn show(&mut self, to: usize, what: Shown, message: &Buffer) -> Result<(), String> {
+        let _ = (to, what, message);
+        Err("this carrier shows no messages".to_owned())
+    }
+
+    /// Makes `into` the message of `len` bytes that `from` shows; waits for an answer that is not there yet.
+    fn view(
+        &mut self,
+        from: usize,
+        what: Shown,
+        len: usize,
+        into: &mut Buffer,
+    ) -> Result<(), String> {
+        let _ = (from, what, len, into);
+        Err("this carrier shows no messages".to_owned())
+    }
 }

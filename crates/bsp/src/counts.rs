@@ -1,5 +1,6 @@
 //! What the processes tell each other at the beginning of a synchronisation.
 
+use crate::carrier::Shown;
 use crate::fault::Fault;
 
 /// What one process says to another; two words, so that those for 64 processes fit into one short all-to-all.
@@ -20,7 +21,15 @@ pub const REGISTRATIONS: u64 = 1 << LENGTH_BITS;
 /// The process is in `bsp_end` (the same for all receivers).
 pub const END: u64 = 1 << (LENGTH_BITS + 1);
 
+/// Which of the two packed messages for the receiver it is, where it is shown.
+const SECOND: u64 = 1 << (LENGTH_BITS + 2);
+
 impl Counts {
+    /// Which of its sender's packed messages for us it is.
+    pub fn packed(&self) -> Shown {
+        if self.has(SECOND) { Shown::Second } else { Shown::First }
+    }
+
     pub fn bytes(&self) -> usize {
         (self.word & ((1 << LENGTH_BITS) - 1)) as usize
     }
@@ -59,10 +68,11 @@ impl Common {
             .map(|w| w as i64)
     }
 
-    pub fn counts(&self, bytes: usize) -> Counts {
+    pub fn counts(&self, bytes: usize, packed: Shown) -> Counts {
+        let packed = if packed == Shown::Second { SECOND } else { 0 };
         let registrations = if self.pushes + self.pops > 0 { REGISTRATIONS } else { 0 };
         let end = if self.end { END } else { 0 };
-        Counts { word: bytes as u64 | registrations | end, digest: self.digest() }
+        Counts { word: bytes as u64 | registrations | end | packed, digest: self.digest() }
     }
 }
 
@@ -152,8 +162,10 @@ mod tests {
 
     #[test]
     fn lengths_and_flags_do_not_meet() {
-        let counts = common().counts((1 << 48) - 1);
+        let counts = common().counts((1 << 48) - 1, Shown::First);
         assert_eq!(counts.bytes(), (1 << 48) - 1);
         assert!(counts.has(REGISTRATIONS) && !counts.has(END));
+        assert_eq!(counts.packed(), Shown::First);
+        assert_eq!(common().counts(7, Shown::Second).packed(), Shown::Second);
     }
 }

@@ -23,13 +23,16 @@ pub mod conflict;
 pub mod counts;
 pub mod fault;
 mod outbox;
+mod prefetch;
 mod process;
 mod queue;
+mod races;
 mod record;
 mod registry;
 mod superstep;
 
-pub use carrier::{Carrier, Tag};
+pub use buffer::{Buffer, Memory};
+pub use carrier::{Carrier, Shown, Tag};
 pub use counts::Counts;
 pub use fault::Fault;
 pub use process::{Process, Settings};

@@ -1,7 +1,8 @@
 //! What a process wants of one other process, or of itself, in this superstep.
 
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, Memory};
 use crate::fault::Fault;
+use crate::prefetch;
 use crate::record::{HEADER, Header, Kind, OFFSET, RECORD_ALIGN, Shape};
 
 /// The record that accesses are added to. How many it has follows from its length.
@@ -47,10 +48,10 @@ pub struct Outbox {
     pub answer: usize,
 }
 
-impl Default for Outbox {
-    fn default() -> Outbox {
+impl Outbox {
+    pub fn new(memory: &'static Memory) -> Outbox {
         Outbox {
-            buffer: Buffer::default(),
+            buffer: Buffer::new(memory),
             open: Open { key: CLOSED, len: 0, entry: 1, header: 0, body: 0 },
             large: Vec::new(),
             wanted: Vec::new(),
@@ -95,7 +96,7 @@ impl Outbox {
         self.buffer.align(RECORD_ALIGN)?;
         let at = self.buffer.len();
         // Lengths are `int`s of C.
-        let bytes = Header { kind, slot, len: len as u32, count }.encode();
+        let bytes = Header { kind, slot, hp: false, len: len as u32, count }.encode();
         // SAFETY: `bytes` is an array of ours.
         unsafe { self.buffer.append(bytes.as_ptr(), HEADER)? };
         Ok(at)
@@ -141,6 +142,7 @@ impl Outbox {
         // SAFETY: there is room for an entry; the caller vouches for the source.
         unsafe {
             let end = self.buffer.end();
+            prefetch::writing(end);
             end.cast::<u32>().write_unaligned(offset);
             copy_small(from, end.add(OFFSET), len as usize);
             self.buffer.advance(entry);
@@ -161,6 +163,7 @@ impl Outbox {
         // SAFETY: there is room for an entry; the caller vouches for the source.
         unsafe {
             let end = self.buffer.end();
+            prefetch::writing(end);
             end.cast::<u32>().write_unaligned(offset);
             copy_word(from, end.add(OFFSET), len);
             self.buffer.advance(entry);
@@ -178,7 +181,9 @@ impl Outbox {
         }
         // SAFETY: there is room for an entry, and for an address.
         unsafe {
-            self.buffer.end().cast::<u32>().write_unaligned(offset);
+            let end = self.buffer.end();
+            prefetch::writing(end);
+            end.cast::<u32>().write_unaligned(offset);
             self.buffer.advance(OFFSET);
             let wanted = self.wanted.len();
             self.wanted.as_mut_ptr().add(wanted).write(into);
@@ -207,6 +212,7 @@ impl Outbox {
         // SAFETY: there is room for an entry; the caller vouches for the sources.
         unsafe {
             let end = self.buffer.end();
+            prefetch::writing(end);
             if tag_len > 0 {
                 copy_word(tag, end, tag_len as u32);
             }
@@ -250,6 +256,7 @@ impl Outbox {
         // SAFETY: there is room for an entry; the caller vouches for the sources.
         unsafe {
             let end = self.buffer.end();
+            prefetch::writing(end);
             copy_small(tag, end, tag_len);
             copy_small(from, end.add(shape.tag), len as usize);
             self.buffer.advance(shape.stride);

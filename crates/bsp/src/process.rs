@@ -1,11 +1,13 @@
 //! One process of a BSP program: what its program calls between two synchronisations.
 
 use crate::arena::Arena;
-use crate::buffer::Buffer;
+use crate::buffer::{Buffer, Memory, PRIVATE};
+use crate::carrier::Shown;
 use crate::counts::Counts;
 use crate::fault::Fault;
 use crate::outbox::{Large, Outbox, copy_small};
 use crate::queue::Queue;
+use crate::record::HP;
 use crate::registry::Registry;
 
 /// What may be chosen; the processes of a program have the same.
@@ -13,12 +15,16 @@ use crate::registry::Registry;
 pub struct Settings {
     /// Blocks of so many bytes and more travel by themselves.
     pub large: usize,
+    /// Memory of what other processes read in place.
+    pub memory: &'static Memory,
+    /// Accesses to the same bytes whose outcome the standard leaves open are errors.
+    pub checks: bool,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
         // A message by itself costs about what copying 16 KiB twice does.
-        Settings { large: 16 << 10 }
+        Settings { large: 16 << 10, memory: &PRIVATE, checks: false }
     }
 }
 
@@ -40,6 +46,9 @@ pub struct Process {
     pub(crate) tags: Tags,
     /// For each process, itself included: what this one wants of it.
     pub(crate) out: Vec<Outbox>,
+    /// Which of the two packed messages for each process `out` has; the other ones, where they are shown.
+    pub(crate) packed: Shown,
+    pub(crate) shown: Vec<Buffer>,
     /// Copies of large blocks that this process sends.
     pub(crate) copies: Arena,
     /// Packed messages of all processes. They stay until the next superstep, because the queue lies in them.
@@ -62,18 +71,23 @@ fn fresh<T: Default>(n: usize) -> Vec<T> {
 /// The addresses that the program gives must be what C says they are: blocks of at least as many bytes as it says.
 impl Process {
     pub fn new(pid: usize, processes: usize, settings: Settings) -> Process {
+        // What a process sends to itself, nobody else reads.
+        let memory = |to: usize| if to == pid { &PRIVATE } else { settings.memory };
+        let buffers = || (0..processes).map(|to| Buffer::new(memory(to))).collect();
         Process {
             pid,
             superstep: 0,
             settings,
             registry: Registry::new(pid, processes),
             tags: Tags::default(),
-            out: fresh(processes),
+            out: (0..processes).map(|to| Outbox::new(memory(to))).collect(),
+            packed: Shown::First,
+            shown: buffers(),
             copies: Arena::default(),
             inbox: fresh(processes),
             arrivals: Arena::default(),
             queue: Queue::default(),
-            answers: fresh(processes),
+            answers: buffers(),
             replies: fresh(processes),
             counts_out: fresh(processes),
             counts_in: fresh(processes),
@@ -82,6 +96,12 @@ impl Process {
 
     pub fn pid(&self) -> usize {
         self.pid
+    }
+
+    /// Whether unbuffered accesses are told apart from others.
+    #[inline(always)]
+    pub fn checks(&self) -> bool {
+        self.settings.checks
     }
 
     pub fn processes(&self) -> usize {
@@ -172,6 +192,7 @@ impl Process {
         let Some(slot) = self.registry.reach(base, to, offset, len) else {
             return self.refuse(base, to, offset, len);
         };
+        let slot = if !buffered && self.settings.checks { slot | HP } else { slot };
         // `reach` has checked that `to` is a process, and that the numbers are not negative.
         let (to, bytes) = (to as usize, len as usize);
         if bytes >= self.settings.large {
@@ -211,7 +232,7 @@ impl Process {
         self.out[to].large_put(slot, offset, Large { start, len })
     }
 
-    /// `bsp_get` and `bsp_hpget`, which is the same here.
+    /// `bsp_get`, and `bsp_hpget` if not `buffered`, which is the same here.
     #[inline(always)]
     pub fn get(
         &mut self,
@@ -220,10 +241,12 @@ impl Process {
         offset: i32,
         into: *mut u8,
         len: i32,
+        buffered: bool,
     ) -> Result<(), Fault> {
         let Some(slot) = self.registry.reach(base, from, offset, len) else {
             return self.refuse(base, from, offset, len);
         };
+        let slot = if !buffered && self.settings.checks { slot | HP } else { slot };
         let out = &mut self.out[from as usize];
         let bytes = len as usize;
         match bytes {

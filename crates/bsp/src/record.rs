@@ -21,6 +21,9 @@ pub const RECORD_ALIGN: usize = 8;
 /// Bytes of an offset before the data of a put.
 pub const OFFSET: usize = 4;
 
+/// The bit of a slot that says that its accesses are unbuffered. There are never so many slots.
+pub const HP: u32 = 1 << 31;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Kind {
@@ -36,6 +39,8 @@ pub enum Kind {
 pub struct Header {
     pub kind: Kind,
     pub slot: u32,
+    /// By `bsp_hpput` or `bsp_hpget`; told only where races are looked for.
+    pub hp: bool,
     pub len: u32,
     pub count: u32,
 }
@@ -43,7 +48,8 @@ pub struct Header {
 impl Header {
     pub fn encode(&self) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
-        let words = [self.kind as u32, self.slot, self.len, self.count];
+        let slot = if self.hp { self.slot | HP } else { self.slot };
+        let words = [self.kind as u32, slot, self.len, self.count];
         for (place, word) in bytes.chunks_exact_mut(4).zip(words) {
             place.copy_from_slice(&word.to_ne_bytes());
         }
@@ -62,7 +68,9 @@ impl Header {
             6 => Kind::LargeMessage,
             _ => return None,
         };
-        Some(Header { kind, slot: word(1)?, len: word(2)?, count: word(3)? })
+        let slot = word(1)?;
+        let (slot, hp) = (slot & !HP, slot & HP != 0);
+        Some(Header { kind, slot, hp, len: word(2)?, count: word(3)? })
     }
 }
 
@@ -205,7 +213,8 @@ mod tests {
 
     #[test]
     fn a_record_that_promises_too_much_is_refused() {
-        let header = Header { kind: Kind::Puts, slot: 0, len: u32::MAX, count: u32::MAX };
+        let header =
+            Header { kind: Kind::Puts, slot: 0, hp: false, len: u32::MAX, count: u32::MAX };
         let mut records = Records::new(&[], 0);
         assert!(records.next().is_none());
         let bytes = header.encode();

@@ -1,11 +1,12 @@
 //! The end of a superstep: the total exchange.
 
 use crate::buffer::Buffer;
-use crate::carrier::{Carrier, Tag};
+use crate::carrier::{Carrier, Shown, Tag};
 use crate::conflict::Claims;
 use crate::counts::{COMMON_WORDS, Common, difference};
 use crate::fault::Fault;
 use crate::outbox::copy_small;
+use crate::prefetch;
 use crate::process::Process;
 use crate::queue::Queue;
 use crate::record::{Kind, OFFSET, Record, Records, offset};
@@ -57,8 +58,11 @@ impl Process {
         let mut busy = false;
         for (out, counts) in self.out.iter_mut().zip(&mut self.counts_out) {
             out.close();
-            *counts = common.counts(out.buffer.len());
+            *counts = common.counts(out.buffer.len(), self.packed);
             busy |= !out.buffer.is_empty();
+        }
+        if busy && carrier.in_place(self.packed) {
+            self.show_packed(carrier)?;
         }
         carrier.all_to_all(&self.counts_out, &mut self.counts_in)?;
         let digest = common.digest();
@@ -94,6 +98,9 @@ impl Process {
         self.exchange_packed(carrier)?;
         let inbox = std::mem::take(&mut self.inbox);
         let mut survey = self.survey(&inbox)?;
+        if self.settings.checks {
+            crate::races::look(&self.registry, self.tags.sending, &inbox)?;
+        }
         self.claim(&inbox, &mut survey);
         self.exchange_large(carrier, &mut survey)?;
         self.write_gets(&inbox, &survey)?;
@@ -105,6 +112,9 @@ impl Process {
         let tag = self.tags.sending;
         self.queue = Queue::new(tag, self.processes(), survey.messages, survey.payload, large);
         self.inbox = inbox;
+        if carrier.in_place(self.packed) {
+            self.turn_packed();
+        }
         self.out.iter_mut().for_each(|out| out.clear());
         self.copies.reset()
     }
@@ -115,7 +125,45 @@ impl Process {
         (1..processes).map(move |i| (pid + i) % processes)
     }
 
+    fn show_packed(&self, carrier: &mut impl Carrier) -> Result<(), Fault> {
+        for peer in self.others() {
+            let buffer = &self.out[peer].buffer;
+            if !buffer.is_empty() {
+                carrier.show(peer, self.packed, buffer)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the others may still read stays. They have read the other messages, or they would not have sent the counts of
+    /// this superstep.
+    fn turn_packed(&mut self) {
+        for peer in self.others() {
+            std::mem::swap(&mut self.out[peer].buffer, &mut self.shown[peer]);
+        }
+        self.packed = match self.packed {
+            Shown::First => Shown::Second,
+            _ => Shown::First,
+        };
+    }
+
     fn exchange_packed(&mut self, carrier: &mut impl Carrier) -> Result<(), Fault> {
+        std::mem::swap(&mut self.out[self.pid].buffer, &mut self.inbox[self.pid]);
+        if !carrier.in_place(self.packed) {
+            return self.send_packed(carrier);
+        }
+        for peer in self.others() {
+            let (counts, inbox) = (self.counts_in[peer], &mut self.inbox[peer]);
+            inbox.clear();
+            if counts.bytes() > 0 {
+                carrier.view(peer, counts.packed(), counts.bytes(), inbox)?;
+                prefetch::begin(inbox.as_ptr(), inbox.len());
+            }
+        }
+        Ok(())
+    }
+
+    fn send_packed(&mut self, carrier: &mut impl Carrier) -> Result<(), Fault> {
         for peer in self.others() {
             let len = self.counts_in[peer].bytes();
             let into = self.inbox[peer].prepare(len)?;
@@ -131,7 +179,6 @@ impl Process {
                 unsafe { carrier.send(peer, Tag::Packed, buffer.as_ptr(), buffer.len())? };
             }
         }
-        std::mem::swap(&mut self.out[self.pid].buffer, &mut self.inbox[self.pid]);
         Ok(carrier.complete()?)
     }
 
@@ -285,6 +332,31 @@ impl Process {
         carrier: &mut impl Carrier,
         survey: &mut Survey,
     ) -> Result<(), Fault> {
+        let in_place = carrier.in_place(Shown::Answer);
+        let mut started = if in_place {
+            self.show_answers(carrier)?;
+            false
+        } else {
+            self.exchange_answers(carrier)?
+        };
+        started |= self.receive_large(carrier, survey)?;
+        for peer in self.others() {
+            let out = &self.out[peer];
+            started |= !out.large.is_empty();
+            for block in &out.large {
+                // SAFETY: a copy of ours, or the program's block, which the program leaves alone (`bsp_hpput`).
+                unsafe { carrier.send(peer, Tag::Large, block.start, block.len)? };
+            }
+        }
+        started |= self.send_large_answers(carrier, survey)?;
+        if started {
+            carrier.complete()?;
+        }
+        if in_place { self.view_answers(carrier) } else { Ok(()) }
+    }
+
+    /// Starts to send and to receive what small gets bring; false: there is nothing of that.
+    fn exchange_answers(&mut self, carrier: &mut impl Carrier) -> Result<bool, Fault> {
         let mut started = false;
         for peer in self.others() {
             let len = self.out[peer].answer;
@@ -295,22 +367,35 @@ impl Process {
                 started = true;
             }
         }
-        started |= self.receive_large(carrier, survey)?;
         for peer in self.others() {
-            let (answer, out) = (&self.answers[peer], &self.out[peer]);
-            started |= !answer.is_empty() || !out.large.is_empty();
+            let answer = &self.answers[peer];
             if !answer.is_empty() {
                 // SAFETY: the buffer stays until the next exchange.
                 unsafe { carrier.send(peer, Tag::Answer, answer.as_ptr(), answer.len())? };
-            }
-            for block in &out.large {
-                // SAFETY: a copy of ours, or the program's block, which the program leaves alone (`bsp_hpput`).
-                unsafe { carrier.send(peer, Tag::Large, block.start, block.len)? };
+                started = true;
             }
         }
-        started |= self.send_large_answers(carrier, survey)?;
-        if started {
-            carrier.complete()?;
+        Ok(started)
+    }
+
+    fn show_answers(&self, carrier: &mut impl Carrier) -> Result<(), Fault> {
+        for peer in self.others() {
+            let answer = &self.answers[peer];
+            if !answer.is_empty() {
+                carrier.show(peer, Shown::Answer, answer)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn view_answers(&mut self, carrier: &mut impl Carrier) -> Result<(), Fault> {
+        for peer in self.others() {
+            let (len, reply) = (self.out[peer].answer, &mut self.replies[peer]);
+            reply.clear();
+            if len > 0 {
+                carrier.view(peer, Shown::Answer, len, reply)?;
+                prefetch::begin(reply.as_ptr(), reply.len());
+            }
         }
         Ok(())
     }
@@ -377,6 +462,7 @@ impl Process {
                 }
                 let len = record.len();
                 for into in wanted.by_ref().take(record.count()) {
+                    prefetch::reading(from);
                     // SAFETY: the answer has the bytes of all our small gets from this process; the program vouches
                     // for the place.
                     unsafe {
@@ -432,12 +518,16 @@ unsafe fn gather(
     into: *mut u8,
 ) -> Option<usize> {
     for (i, entry) in body.chunks_exact(OFFSET).enumerate() {
+        prefetch::reading(entry.as_ptr());
         let at = offset(entry);
         if at + len > size {
             return Some(at);
         }
         // SAFETY: the block has these bytes; the caller vouches for the room.
-        unsafe { copy_small(base.add(at), into.add(i * len), len) };
+        unsafe {
+            prefetch::writing(into.add(i * len));
+            copy_small(base.add(at), into.add(i * len), len);
+        }
     }
     None
 }
@@ -446,6 +536,7 @@ unsafe fn gather(
 #[inline(always)]
 fn scatter(body: &[u8], base: *mut u8, size: usize, len: usize) -> Option<usize> {
     for entry in body.chunks_exact(OFFSET + len) {
+        prefetch::reading(entry.as_ptr());
         let at = offset(entry);
         if at + len > size {
             return Some(at);

@@ -12,10 +12,15 @@ proptest! {
 
     /// After every superstep all memory, all queues and all sizes of tags are as in the model.
     #[test]
-    fn as_the_model(processes in 1usize..5, large in 1usize..40, steps in program()) {
+    fn as_the_model(
+        processes in 1usize..5,
+        large in 1usize..40,
+        in_place in any::<bool>(),
+        steps in program(),
+    ) {
         let steps: Vec<Step> = steps;
         let model = Model::new(processes).run(&steps);
-        let machine = run(processes, large, &steps);
+        let machine = run(processes, large, in_place, &steps);
         for (superstep, (found, expected)) in machine.iter().zip(&model).enumerate() {
             prop_assert_eq!(found, expected, "superstep {}", superstep);
         }

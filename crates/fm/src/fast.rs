@@ -106,6 +106,11 @@ impl Fast {
         self.demux.discard(src, number);
     }
 
+    /// Bytes that the tables take.
+    pub fn bytes(&self) -> usize {
+        self.demux.bytes() + self.outgoing.bytes()
+    }
+
     /// Begins a message of at most `bound` bytes for `handler` of node `dst`. Sends nothing.
     ///
     /// # Errors

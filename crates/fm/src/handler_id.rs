@@ -7,3 +7,5 @@ pub const MPI: core::ops::Range<u8> = 0..16;
 pub const FM: core::ops::Range<u8> = 16..24;
 /// Packets of one-sided operations.
 pub const ONESIDED: core::ops::Range<u8> = 24..32;
+/// Packets of other programming models, one id for each, and the last for what they tell of full queues.
+pub const MODELS: core::ops::Range<u8> = 32..40;

@@ -9,7 +9,7 @@ use crate::fault::Fault;
 use crate::handler::{Action, Feed, RecvStream, Start, Task};
 use crate::head::{STREAM, XOFF, XON, opening};
 use crate::sender::PacketSender;
-use crate::{Head, Rank};
+use crate::{Head, PerPeer, Rank};
 use core::task::{Context, Poll, Waker};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -108,10 +108,10 @@ struct Waiting {
 /// All messages that are on their way to this node.
 pub(crate) struct Demux {
     entries: Box<[Option<Entry>; 256]>,
-    peers: Box<[Option<Box<Incoming>>]>,
+    peers: PerPeer<Option<Box<Incoming>>>,
+    size: u32,
     arrivals: VecDeque<Arrival>,
-    /// By node, as far as packets of some have ever waited.
-    waiting: Vec<Waiting>,
+    waiting: PerPeer<Waiting>,
     /// Nodes that are to be told something, each once.
     untold: VecDeque<Rank>,
     share: u64,
@@ -129,9 +129,10 @@ impl Demux {
     pub fn new(size: u32, replies: Replies) -> Demux {
         Demux {
             entries: Box::new([const { None }; 256]),
-            peers: (0..size).map(|_| None).collect(),
+            peers: PerPeer::default(),
+            size,
             arrivals: VecDeque::new(),
-            waiting: Vec::new(),
+            waiting: PerPeer::default(),
             untold: VecDeque::new(),
             share: (QUEUED / u64::from(size.max(1))).max(MIN_SHARE),
             spare: Vec::new(),
@@ -141,13 +142,18 @@ impl Demux {
         }
     }
 
+    /// Bytes that the tables take.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.entries) + self.peers.bytes() + self.waiting.bytes()
+    }
+
     pub fn register(&mut self, id: u8, entry: Option<Entry>) {
         self.entries[usize::from(id)] = entry;
     }
 
     pub fn next_arrival(&mut self) -> Option<Arrival> {
         let arrival = self.arrivals.pop_front()?;
-        let waiting = &mut self.waiting[arrival.src as usize];
+        let waiting = self.waiting.at(arrival.src);
         waiting.bytes -= arrival.bytes.len() as u64 + ENTRY;
         if waiting.off && waiting.bytes <= self.share / 2 {
             self.turn(arrival.src, false);
@@ -158,10 +164,7 @@ impl Demux {
     /// A packet waits.
     fn queue(&mut self, arrival: Arrival) {
         let src = arrival.src;
-        if src as usize >= self.waiting.len() {
-            self.waiting.resize(src as usize + 1, Waiting::default());
-        }
-        let waiting = &mut self.waiting[src as usize];
+        let waiting = self.waiting.at(src);
         waiting.bytes += arrival.bytes.len() as u64 + ENTRY;
         let too_much = waiting.bytes > self.share && !waiting.off;
         self.arrivals.push_back(arrival);
@@ -172,7 +175,7 @@ impl Demux {
 
     /// `src` is to be told whether it may send.
     fn turn(&mut self, src: Rank, off: bool) {
-        let waiting = &mut self.waiting[src as usize];
+        let waiting = self.waiting.at(src);
         waiting.off = off;
         if !core::mem::replace(&mut waiting.untold, true) {
             self.untold.push_back(src);
@@ -190,7 +193,7 @@ impl Demux {
     pub fn tell<P: PacketSender + ?Sized>(&mut self, net: &mut P) {
         for _ in 0..self.untold.len() {
             let Some(src) = self.untold.pop_front() else { return };
-            let waiting = &mut self.waiting[src as usize];
+            let waiting = self.waiting.at(src);
             let head = Head::single(if waiting.off { XOFF } else { XON }, 0);
             match net.send_packet(src, head, &[]) {
                 Ok(()) => waiting.untold = false,
@@ -211,7 +214,7 @@ impl Demux {
     }
 
     pub fn discard(&mut self, src: Rank, number: u16) {
-        if let Some(Some(message)) = self.peers.get_mut(src as usize)
+        if let Some(Some(message)) = self.peers.get_mut(src)
             && message.number == number
         {
             message.state = State::Discard;
@@ -230,8 +233,8 @@ impl Demux {
     }
 
     fn deliver(&mut self, src: Rank, head: Head, payload: &[u8]) -> Result<Action, Fault> {
-        let nodes = self.peers.len();
-        if src as usize >= nodes {
+        let nodes = self.size;
+        if src >= nodes {
             return Err(corrupt(src, format!("expected one of {nodes} nodes")));
         }
         if head.handler != STREAM {
@@ -247,7 +250,7 @@ impl Demux {
         self.counts.messages += u64::from(last);
         // While the handler runs the message counts as discarded: should it panic, it stays so.
         let (state, action) = self.run(part, state, payload)?;
-        if let Some(message) = &mut self.peers[src as usize] {
+        if let Some(Some(message)) = self.peers.get_mut(src) {
             message.state = state;
         }
         Ok(action)
@@ -259,7 +262,7 @@ impl Demux {
         let (handler, bound) = opening(head);
         let number = head.aux;
         let part = Part { src, number, handler, bound, first: true, last };
-        let peer = &mut self.peers[src as usize];
+        let peer = self.peers.at(src);
         let before = peer.take().filter(|m| !matches!(m.state, State::Discard));
         if !last {
             let (received, state) = (len, State::Discard);
@@ -288,7 +291,7 @@ impl Demux {
     /// Checks a packet that continues a message.
     fn follow(&mut self, src: Rank, head: Head, len: u64) -> Result<(Part, State), Fault> {
         let last = head.flags & Head::LAST != 0;
-        let peer = &mut self.peers[src as usize];
+        let peer = self.peers.at(src);
         let Some(message) = peer else {
             let text = format!("stream {} goes on but never began", head.aux);
             if !last {

@@ -18,6 +18,7 @@ mod head;
 pub mod incoming;
 pub mod node;
 pub mod outgoing;
+pub mod per_peer;
 pub mod sender;
 
 use core::time::Duration;
@@ -32,6 +33,7 @@ use hpvm_wire::counters::{Counters, add};
 pub use incoming::{Arrival, Counts};
 pub use node::Node;
 pub use outgoing::SendStream;
+pub use per_peer::PerPeer;
 pub use sender::PacketSender;
 use std::sync::Arc;
 
@@ -56,21 +58,18 @@ pub struct Fm<T> {
     transport: T,
     /// Credits taken since packets were last extracted.
     blind: u32,
-    /// Credits held toward each rank. A few bytes per rank is all that a peer costs while idle.
-    wallet: Box<[u16]>,
+    /// Credits held toward each rank. Idle peers cost next to nothing.
+    wallet: PerPeer<u16>,
 }
 
 impl<T: Transport> Fm<T> {
     pub fn new(transport: T) -> Self {
-        let wallet = vec![0; transport.size() as usize].into();
-        Fm { transport, blind: 0, wallet }
+        Fm { transport, blind: 0, wallet: PerPeer::default() }
     }
 
-    /// The transport reaches more ranks than before.
-    pub fn fit(&mut self) {
-        let mut wallet = core::mem::take(&mut self.wallet).into_vec();
-        wallet.resize(self.transport.size() as usize, 0);
-        self.wallet = wallet.into();
+    /// Bytes that the engine keeps beside the transport.
+    pub fn bytes(&self) -> usize {
+        self.wallet.bytes()
     }
 
     #[inline(always)]
@@ -106,30 +105,20 @@ impl<T: Transport> Fm<T> {
         len: usize,
         fill: F,
     ) -> Result<(), Stall> {
-        self.hold_credit(dst)?;
+        let held = match self.wallet.get_mut(dst) {
+            Some(held) => held,
+            None => self.wallet.at(dst),
+        };
+        if *held == 0 {
+            *held = granted(&mut self.transport, &mut self.blind, dst)?;
+        }
         match self.transport.send(dst, head, len, fill) {
             Ok(()) => {
-                self.wallet[dst as usize] -= 1;
+                *held -= 1;
                 Ok(())
             }
             Err(Refused::NoBuffer) => Err(Stall::NoBuffer),
         }
-    }
-
-    /// Makes sure that we hold a credit toward `dst`.
-    #[inline(always)]
-    fn hold_credit(&mut self, dst: Rank) -> Result<(), Stall> {
-        let held = &mut self.wallet[dst as usize];
-        if *held == 0 {
-            if self.blind < BLIND {
-                *held = self.transport.take_credits(dst);
-            }
-            if *held == 0 {
-                return Err(self.stalled());
-            }
-            self.blind += u32::from(*held);
-        }
-        Ok(())
     }
 
     /// Sends a message in fragments, for one credit: see [`Packets::send_fragments`]. Never blocks.
@@ -141,25 +130,23 @@ impl<T: Transport> Fm<T> {
         len: usize,
         fill: F,
     ) -> Result<(), Stall> {
-        self.hold_credit(dst)?;
+        let held = match self.wallet.get_mut(dst) {
+            Some(held) => held,
+            None => self.wallet.at(dst),
+        };
+        if *held == 0 {
+            *held = granted(&mut self.transport, &mut self.blind, dst)?;
+        }
         let packets = (len / self.transport.limits().packet) as u32;
         match self.transport.send_fragments(dst, first, rest, len, fill) {
             Ok(()) => {
-                self.wallet[dst as usize] -= 1;
+                *held -= 1;
                 // One credit, but as much as so many packets.
                 self.blind = self.blind.saturating_add(packets);
                 Ok(())
             }
             Err(Refused::NoBuffer) => Err(Stall::NoBuffer),
         }
-    }
-
-    #[cold]
-    fn stalled(&self) -> Stall {
-        if let Some(c) = self.counters() {
-            add(&c.credit_stalls, 1);
-        }
-        Stall::NoCredit
     }
 
     /// Delivers packets that have come to `sink`, until about `budget` bytes (whole packets) or
@@ -200,4 +187,23 @@ impl<T: Transport> Fm<T> {
     pub fn counters(&self) -> Option<&Counters> {
         self.transport.counters()
     }
+}
+
+/// Credits toward `dst` for one who holds none, at least one.
+#[inline(always)]
+fn granted<T: Transport>(transport: &mut T, blind: &mut u32, dst: Rank) -> Result<u16, Stall> {
+    let granted = if *blind < BLIND { transport.take_credits(dst) } else { 0 };
+    if granted == 0 {
+        return Err(stalled(transport));
+    }
+    *blind += u32::from(granted);
+    Ok(granted)
+}
+
+#[cold]
+fn stalled<T: Transport>(transport: &T) -> Stall {
+    if let Some(c) = transport.counters() {
+        add(&c.credit_stalls, 1);
+    }
+    Stall::NoCredit
 }

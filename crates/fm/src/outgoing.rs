@@ -4,7 +4,7 @@ use crate::deferred::{Message, Replies};
 use crate::fault::SendError;
 use crate::head::{MAX_BOUND, encode};
 use crate::sender::PacketSender;
-use crate::{Rank, Stall};
+use crate::{PerPeer, Rank, Stall};
 
 /// Payload of one packet of a long message, where the transport allows as much: small enough
 /// that the receiver's copy of one packet overlaps the sender's copy of the next.
@@ -128,8 +128,8 @@ struct Peer {
 
 /// All streams that leave this node.
 pub(crate) struct Outgoing {
-    /// 16 bytes for a node that we do not talk to.
-    peers: Box<[Peer]>,
+    peers: PerPeer<Peer>,
+    size: u32,
     packet: usize,
     /// Ended streams, to be used again without allocating.
     #[expect(clippy::vec_box, reason = "the boxes themselves go to and fro, unallocated")]
@@ -138,8 +138,17 @@ pub(crate) struct Outgoing {
 
 impl Outgoing {
     pub fn new(size: u32, packet: usize) -> Outgoing {
-        let peers = (0..size).map(|_| Peer::default()).collect();
-        Outgoing { peers, packet: packet.clamp(1, PACKET), spare: Vec::new() }
+        Outgoing {
+            peers: PerPeer::default(),
+            size,
+            packet: packet.clamp(1, PACKET),
+            spare: Vec::new(),
+        }
+    }
+
+    /// Bytes that the tables take.
+    pub fn bytes(&self) -> usize {
+        self.peers.bytes()
     }
 
     pub fn begin(
@@ -149,8 +158,11 @@ impl Outgoing {
         bound: usize,
         handler: u8,
     ) -> Result<SendStream, SendError> {
-        let size = self.peers.len() as u32;
-        let peer = self.peers.get_mut(dst as usize).ok_or(SendError::NoSuchNode { dst, size })?;
+        let size = self.size;
+        if dst >= size {
+            return Err(SendError::NoSuchNode { dst, size });
+        }
+        let peer = self.peers.at(dst);
         if bound as u64 > MAX_BOUND {
             return Err(SendError::TooLong { asked: bound as u64, most: MAX_BOUND });
         }
@@ -171,8 +183,8 @@ impl Outgoing {
 
     /// `src` has said whether it takes packets.
     pub fn told(&mut self, src: Rank, off: bool) {
-        if let Some(peer) = self.peers.get_mut(src as usize) {
-            peer.off = off;
+        if src < self.size {
+            self.peers.at(src).off = off;
         }
     }
 
@@ -189,7 +201,7 @@ impl Outgoing {
             let asked = open.taken() as u64 + bytes.len() as u64;
             return Err(SendError::TooLong { asked, most: open.bound as u64 });
         }
-        if self.peers[stream.dst as usize].off {
+        if self.peers.get(stream.dst).is_some_and(|peer| peer.off) {
             return Ok(0);
         }
         let open = self.open(stream)?;
@@ -202,7 +214,7 @@ impl Outgoing {
         net: &mut P,
         stream: &SendStream,
     ) -> Result<bool, SendError> {
-        let off = self.peers.get(stream.dst as usize).is_some_and(|peer| peer.off);
+        let off = self.peers.get(stream.dst).is_some_and(|peer| peer.off);
         let open = self.open(stream)?;
         if !open.complete && off {
             return Ok(false);
@@ -210,7 +222,7 @@ impl Outgoing {
         if !open.complete && open.flush(net, stream.dst, stream.number, true).is_err() {
             return Ok(false);
         }
-        let peer = &mut self.peers[stream.dst as usize];
+        let peer = self.peers.at(stream.dst);
         peer.number = peer.number.wrapping_add(1);
         if let Some(mut open) = peer.open.take()
             && self.spare.len() < 4
@@ -223,7 +235,7 @@ impl Outgoing {
     }
 
     fn open(&mut self, stream: &SendStream) -> Result<&mut Open, SendError> {
-        let peer = self.peers.get_mut(stream.dst as usize).ok_or(SendError::Ended)?;
+        let peer = self.peers.get_mut(stream.dst).ok_or(SendError::Ended)?;
         if peer.number != stream.number {
             return Err(SendError::Ended);
         }
@@ -256,7 +268,7 @@ impl Outgoing {
         net: &mut P,
         message: &mut Message,
     ) -> bool {
-        let peer = &mut self.peers[message.dst as usize];
+        let peer = self.peers.at(message.dst);
         if peer.open.is_some() || peer.off {
             return false;
         }

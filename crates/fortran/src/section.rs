@@ -5,7 +5,7 @@
 //! What a procedure does with a section depends on what the buffer is for:
 //! [`Typed`] describes it by a datatype, which lives as long as an operation uses it; [`Copied`]
 //! copies it for the time of the call or of the operation; [`Parts`] stretches the datatype where that gives every part of a
-//! collective buffer its place; [`whole`] refuses it.
+//! collective buffer its place; [`Divided`] tells a partitioned request of its datatype; [`whole`] refuses it.
 
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void};
@@ -413,25 +413,21 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// `copies`: the section is copied where the datatype cannot be stretched, which otherwise is an error of the ABI.
+    /// The section is copied where the datatype cannot be stretched.
     ///
     /// # Safety
     /// As [`Copied::new`].
     #[inline(always)]
-    pub unsafe fn new<F: Fortran, D: Descriptor>(
-        buffer: *const D,
-        datatype: c_int,
-        copies: bool,
-    ) -> Result<Parts, c_int> {
+    pub unsafe fn new<F: Fortran, D: Descriptor>(buffer: *const D, datatype: c_int) -> Parts {
         // SAFETY: the caller's promise.
         let section = unsafe { D::section(buffer) };
         let plain =
             Parts { copied: None, address: section.address, datatype, made: MPI_DATATYPE_NULL };
         if section.is_contiguous() {
-            return Ok(plain);
+            return plain;
         }
         // SAFETY: as above.
-        unsafe { plain.scattered::<F, D>(buffer, &section, copies) }
+        unsafe { plain.scattered::<F, D>(buffer, &section) }
     }
 
     #[cold]
@@ -439,20 +435,16 @@ impl Parts {
         mut self,
         buffer: *const D,
         section: &Section,
-        copies: bool,
-    ) -> Result<Parts, c_int> {
+    ) -> Parts {
         if stretch::<F>(section, self.datatype, &mut self.made) {
             self.datatype = F::datatype_toint(F::datatype_out(self.made));
-            return Ok(self);
-        }
-        if !copies {
-            return Err(refuse::<F>());
+            return self;
         }
         // SAFETY: the caller's promise.
         let copied = unsafe { Copied::new(buffer) };
         self.address = copied.address();
         self.copied = Some(copied);
-        Ok(self)
+        self
     }
 
     #[inline(always)]
@@ -501,6 +493,76 @@ impl Drop for Parts {
         if self.made != MPI_DATATYPE_NULL {
             // SAFETY: a datatype that `stretch` made, and nobody else frees.
             unsafe { (entries().standard.MPI_Type_free)(&mut self.made) };
+        }
+    }
+}
+
+/// The buffer of partitioned communication: partitions follow each other in the contiguous array that the section would be
+/// copied to.
+pub struct Divided {
+    parts: Parts,
+    /// Describes all partitions, where the datatype of the program cannot be stretched.
+    whole: Option<Typed<MPI_Count>>,
+}
+
+impl Divided {
+    /// Returns an error of the ABI where the section is smaller than what the arguments reach.
+    ///
+    /// # Safety
+    /// The descriptor is valid.
+    pub unsafe fn new<F: Fortran, D: Descriptor>(
+        buffer: *const D,
+        partitions: c_int,
+        count: impl Count,
+        datatype: c_int,
+    ) -> Result<Divided, c_int> {
+        // SAFETY: the caller's promise.
+        let section = unsafe { D::section(buffer) };
+        let (address, made) = (section.address, MPI_DATATYPE_NULL);
+        let mut divided =
+            Divided { parts: Parts { copied: None, address, datatype, made }, whole: None };
+        if section.is_contiguous() {
+            return Ok(divided);
+        }
+        if stretch::<F>(&section, datatype, &mut divided.parts.made) {
+            let made = F::datatype_out(divided.parts.made);
+            divided.parts.datatype = F::datatype_toint(made);
+            return Ok(divided);
+        }
+        let count: MPI_Count = count.into();
+        let all = count.checked_mul(partitions.into()).unwrap_or(MPI_Count::MAX);
+        // SAFETY: as above.
+        divided.whole = Some(unsafe { Typed::new::<F, D>(buffer, all, datatype)? });
+        Ok(divided)
+    }
+
+    #[inline(always)]
+    pub fn address(&self) -> *mut c_void {
+        self.parts.address
+    }
+
+    #[inline(always)]
+    pub fn datatype(&self) -> *const c_int {
+        &self.parts.datatype
+    }
+
+    /// Tells the request that the call has made where its buffer lies. A call that has failed has made none.
+    ///
+    /// # Safety
+    /// `request` and `ierror` are addresses of integers.
+    pub unsafe fn lay_out<F: Fortran>(self, request: *const c_int, ierror: *mut c_int) {
+        let made = self.whole.as_ref().map_or(MPI_DATATYPE_NULL, |whole| whole.made);
+        // SAFETY: the caller's promise.
+        if made == MPI_DATATYPE_NULL || unsafe { *ierror } != MPI_SUCCESS {
+            return;
+        }
+        // SAFETY: as above; the datatype lives through the call.
+        unsafe {
+            let request = F::request_in(F::request_fromint(*request));
+            let code = (entries().extra.lay_out)(request, made);
+            if code != MPI_SUCCESS {
+                *ierror = error_out::<F>(code);
+            }
         }
     }
 }

@@ -127,6 +127,31 @@ impl Client {
         }
     }
 
+    /// Publishes a name for all ranks of the job. False: it was published already, or the manager publishes none. Neither the
+    /// name nor the port may hold what [`names::encode`](crate::names::encode) encodes.
+    pub fn publish_name(&mut self, name: &str, port: &str) -> Result<bool, PmiError> {
+        match self {
+            Client::One(client) => client.publish_name(name, port),
+            Client::Two(client) => client.publish_name(name, port),
+        }
+    }
+
+    /// Takes a name back. What is not published needs no taking back.
+    pub fn unpublish_name(&mut self, name: &str) -> Result<(), PmiError> {
+        match self {
+            Client::One(client) => client.unpublish_name(name),
+            Client::Two(client) => client.unpublish_name(name),
+        }
+    }
+
+    /// The port of a published name, if the manager knows it.
+    pub fn lookup_name(&mut self, name: &str) -> Result<Option<String>, PmiError> {
+        match self {
+            Client::One(client) => client.lookup_name(name),
+            Client::Two(client) => client.lookup_name(name),
+        }
+    }
+
     /// Waits for all ranks of the job.
     pub fn barrier(&mut self) -> Result<(), PmiError> {
         match self {

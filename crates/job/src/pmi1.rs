@@ -11,6 +11,8 @@ use crate::conversation::{Conversation, Framing};
 /// The answers to questions that may be waited for later.
 const VALUE: &str = "get_result";
 const BARRIER: &str = "barrier_out";
+/// The longest line about a name that is sent, as MPICH's managers take no longer ones. What does not fit is not told.
+const NAME_LINE_MAX: usize = 1000;
 /// Managers may take no longer lines than some kilobytes.
 const REASON_MAX: usize = 2000;
 
@@ -129,6 +131,26 @@ impl Client {
         })
     }
 
+    /// Publishes a name for all ranks of the job. False: it was published already, or the manager publishes none.
+    pub fn publish_name(&mut self, name: &str, port: &str) -> Result<bool, PmiError> {
+        let line = format!("cmd=publish_name service={name} port={port}");
+        if line.len() > NAME_LINE_MAX {
+            return Ok(false);
+        }
+        Ok(self.ask(&line, "publish_result")?.is_good())
+    }
+
+    /// Takes a name back. What is not published needs no taking back.
+    pub fn unpublish_name(&mut self, name: &str) -> Result<(), PmiError> {
+        self.ask(&format!("cmd=unpublish_name service={name}"), "unpublish_result").map(drop)
+    }
+
+    /// The port of a published name, if the manager knows it.
+    pub fn lookup_name(&mut self, name: &str) -> Result<Option<String>, PmiError> {
+        let r = self.ask(&format!("cmd=lookup_name service={name}"), "lookup_result")?;
+        Ok(r.get("port").filter(|_| r.is_good()).map(str::to_owned))
+    }
+
     /// Waits for a while until the manager says something.
     pub(crate) fn sleep(&self, time: Duration) -> Result<(), PmiError> {
         self.conversation().sleep(Some(time))
@@ -205,6 +227,10 @@ impl Answer {
             .find_map(|(k, v)| (k == key).then_some(v))
     }
 
+    fn is_good(&self) -> bool {
+        matches!(self.get("rc"), None | Some("0"))
+    }
+
     fn need(&self, key: &str) -> Result<&str, PmiError> {
         self.get(key).ok_or_else(|| PmiError::Protocol(format!("no {key}= in {:?}", self.line)))
     }
@@ -264,6 +290,25 @@ mod tests {
         assert_eq!(c.get("a").unwrap().as_deref(), Some("b c"));
         assert_eq!(c.get("x").unwrap(), None);
         assert!(matches!(c.barrier(), Err(PmiError::Io(_))), "the manager is gone");
+    }
+
+    #[test]
+    fn names() {
+        let mut c = scripted(&[
+            ("cmd=publish_name service=s port=p:1", "cmd=publish_result info=ok rc=0 msg=success"),
+            (
+                "cmd=publish_name service=s port=p:2",
+                "cmd=publish_result rc=-1 msg=duplicate_service",
+            ),
+            ("cmd=lookup_name service=s", "cmd=lookup_result info=ok rc=0 port=p:1"),
+            ("cmd=unpublish_name service=s", "cmd=unpublish_result info=ok rc=0 msg=success"),
+            ("cmd=lookup_name service=s", "cmd=lookup_result rc=-1 msg=service_not_found"),
+        ]);
+        assert!(c.publish_name("s", "p:1").unwrap() && !c.publish_name("s", "p:2").unwrap());
+        assert!(!c.publish_name("s", &"p".repeat(NAME_LINE_MAX)).unwrap(), "is not sent");
+        assert_eq!(c.lookup_name("s").unwrap().as_deref(), Some("p:1"));
+        c.unpublish_name("s").unwrap();
+        assert_eq!(c.lookup_name("s").unwrap(), None);
     }
 
     #[test]

@@ -104,6 +104,33 @@ impl Client {
         })
     }
 
+    /// Publishes a name for all ranks of the step. False: the manager refuses; Slurm lets the last one have a name.
+    pub fn publish_name(&mut self, name: &str, port: &str) -> Result<bool, PmiError> {
+        let text = format!("cmd=name-publish;name={name};port={port};");
+        Ok(self.ask_name(&text, "name-publish-response")?.is_good())
+    }
+
+    /// Takes a name back. What is not published needs no taking back.
+    pub fn unpublish_name(&mut self, name: &str) -> Result<(), PmiError> {
+        self.ask_name(&format!("cmd=name-unpublish;name={name};"), "name-unpublish-response")
+            .map(drop)
+    }
+
+    /// The port of a published name, if the manager knows it.
+    pub fn lookup_name(&mut self, name: &str) -> Result<Option<String>, PmiError> {
+        let text = format!("cmd=name-lookup;name={name};");
+        let answer = self.ask_name(&text, "name-lookup-response")?;
+        let port = answer.get("value").or(answer.get("port"));
+        Ok(port.filter(|_| answer.is_good()).map(str::to_owned))
+    }
+
+    /// A question to which no is an answer.
+    fn ask_name(&mut self, text: &str, answer: &'static str) -> Result<Answer, PmiError> {
+        let mut conversation = self.conversation();
+        conversation.ask(text, answer)?;
+        Ok(Answer { text: conversation.wait(answer)? })
+    }
+
     /// Waits for a while until the manager says something.
     pub(crate) fn sleep(&self, time: Duration) -> Result<(), PmiError> {
         self.conversation().sleep(Some(time))
@@ -184,6 +211,10 @@ impl Answer {
     fn get(&self, key: &str) -> Option<&str> {
         let mut pairs = self.text.split(';').filter_map(|pair| pair.split_once('='));
         pairs.find_map(|(name, value)| (name == key).then_some(value))
+    }
+
+    fn is_good(&self) -> bool {
+        matches!(self.get("rc"), None | Some("0"))
     }
 
     fn found(&self) -> Option<String> {

@@ -2,6 +2,7 @@
 
 use core::ffi::{CStr, c_char, c_int};
 use hpvm_abi::constants::{MPI_ERR_OTHER, MPI_MAX_ERROR_STRING};
+use hpvm_abi::models::Models;
 use hpvm_abi::onesided::{DONE, OneSided, STARTED};
 use hpvm_abi::{Entries, Standard};
 use std::ffi::CString;
@@ -11,6 +12,7 @@ pub type Name = *const c_char;
 
 unsafe extern "C" {
     static hpvm_entries_1: Entries;
+    static hpvm_models_1: Models;
     static hpvm_onesided_1: OneSided;
 }
 
@@ -28,11 +30,18 @@ pub fn onesided() -> &'static OneSided {
     unsafe { &hpvm_onesided_1 }
 }
 
+/// Packets of models.
+#[inline(always)]
+pub fn models() -> &'static Models {
+    // SAFETY: as in `mpi`.
+    unsafe { &hpvm_models_1 }
+}
+
 /// Whether both libraries are of one build.
 pub fn fits() -> bool {
     // SAFETY: as in `mpi`.
-    let sizes = unsafe { (hpvm_entries_1.size, hpvm_onesided_1.size) };
-    sizes == (size_of::<Entries>(), size_of::<OneSided>())
+    let sizes = unsafe { (hpvm_entries_1.size, hpvm_models_1.size, hpvm_onesided_1.size) };
+    sizes == (size_of::<Entries>(), size_of::<Models>(), size_of::<OneSided>())
 }
 
 /// Says what went wrong in the function that the program called, and ends the job.

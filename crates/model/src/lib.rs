@@ -4,13 +4,15 @@
 mod copy;
 mod engine;
 mod holder;
+mod races;
 mod session;
 mod table;
 mod wait;
 
 pub use copy::copy;
-pub use engine::{Name, done, fail, fits, mpi, onesided, started, text};
+pub use engine::{Name, done, fail, fits, models, mpi, onesided, started, text};
 pub use holder::Holder;
+pub use races::{Coded, gather};
 pub use session::session;
 pub use table::{MAX, Table};
 pub use wait::block;

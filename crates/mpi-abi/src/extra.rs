@@ -30,6 +30,7 @@ pub const EXTRA: Extra = Extra {
     init_for_model,
     adopted,
     fail,
+    lay_out: crate::body::pt2pt::lay_out,
 };
 
 unsafe extern "C" fn op_create(

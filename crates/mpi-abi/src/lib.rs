@@ -10,10 +10,12 @@
 pub mod args;
 mod audit;
 pub mod body;
+mod deaths;
 mod dynamic;
 mod extra;
 mod fast;
 pub mod generated;
+mod models;
 pub mod object;
 mod onesided;
 mod pending;

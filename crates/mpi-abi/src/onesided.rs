@@ -10,6 +10,7 @@ use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
 use hpvm_onesided::{AtomicOp, Kind, OpId, Path, RegionKey, Run, Target, Update};
 use hpvm_transport::PeerMemory;
+use std::collections::BTreeSet;
 
 /// See `hpvm_abi::onesided`.
 #[unsafe(no_mangle)]
@@ -350,11 +351,20 @@ unsafe extern "C" fn flush(targets: *const abi::Target, count: usize) -> c_int {
         // SAFETY: the caller's promise, by the interface.
         let targets = unsafe { core::slice::from_raw_parts(targets, count) };
         let mut begun = Vec::new();
+        // A rank answers when it has done all that went there before, whichever of its memory it was for.
+        let mut asked = BTreeSet::new();
         for target in targets {
-            let (fm, onesided) = w.process.onesided();
             // SAFETY: as above.
             let target = unsafe { &*target.cast::<Target>() };
-            begun.extend(onesided.flush(fm, target).map_err(refused)?);
+            let rank = target.key().rank;
+            if asked.contains(&rank) {
+                continue;
+            }
+            let (fm, onesided) = w.process.onesided();
+            if let Some(op) = onesided.flush(fm, target).map_err(refused)? {
+                begun.push(op);
+                asked.insert(rank);
+            }
         }
         if begun.is_empty() { Ok(()) } else { finish(w, &begun) }
     })

@@ -23,6 +23,8 @@ const SHOW: u64 = PRIVATE.as_nanos() as u64 / 2;
 /// Time after which the operations of a long sleep are looked through again. Sleeps are short
 /// while packets wait for credits, and there may be many operations.
 const RENEW: u64 = 100_000_000;
+/// Models that wait for packets, by their numbers in `hpvm_abi::models`.
+const MODELS: [&str; 2] = ["Portals", "SAM"];
 /// Unexpected messages that are shown.
 const MESSAGES: usize = 8;
 
@@ -142,6 +144,13 @@ fn records(world: &World) -> (Vec<Record>, usize) {
             process: wait.window.peers[*rank as usize].process as i32,
             ..of.clone()
         }));
+    }
+    for (bit, model) in MODELS.iter().enumerate() {
+        if world.objects.models_waiting & 1 << bit != 0 {
+            total += 1;
+            let call = format!("{model}: messages");
+            records.push(Record { kind: Kind::Other, call, ..on(world, u32::MAX) });
+        }
     }
     if requests.live() > 0 {
         let pending = requests.iter().filter(|(_, r)| !r.done);

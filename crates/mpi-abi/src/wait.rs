@@ -71,7 +71,10 @@ impl Entered {
         let moved = self.turn()?;
         match self.policy.after_glance(moved) {
             Decision::Spin => {}
-            decision => self.do_as(decision),
+            decision => {
+                self.do_as(decision);
+                self.learn_of_deaths_sometimes();
+            }
         }
         Ok(())
     }
@@ -157,6 +160,14 @@ impl Entered {
         }
     }
 
+    /// Lets threads that wait look again.
+    pub fn call_back(&mut self) {
+        if self.followers > 0 {
+            self.turn_over();
+        }
+        self.alarm();
+    }
+
     pub(crate) fn bell(&mut self) -> std::sync::Arc<dyn hpvm_transport::Doorbell> {
         let World { objects, process, .. } = &mut **self;
         objects.bell(process)
@@ -178,6 +189,9 @@ impl Entered {
             }
             let facts = self.facts(call);
             let decision = self.policy.for_slots(&mut wait, facts, now);
+            if matches!(decision, Decision::Sleep(_)) && !call.is_crossing() {
+                self.check_members(object)?;
+            }
             match decision {
                 Decision::Look => {
                     self.look_around(true);
@@ -228,6 +242,10 @@ impl Entered {
 
     /// As `nap`, unless `ready` says, when everybody rings the bell already, that there is no need.
     fn nap_unless(&mut self, limit: Duration, ready: impl FnOnce(&World) -> bool) {
+        if self.learn_of_deaths() {
+            return;
+        }
+        let limit = self.deaths.shorten(limit);
         let short = wait_policy::MAX_SLEEP_WITHOUT_BELL;
         let unannounced = self.process.has_backlog() || self.polls_memory != 0;
         let limit = if unannounced { short.min(limit) } else { limit };
@@ -321,11 +339,13 @@ impl Entered {
     /// As `wait_for`, with the operation's error as the call's error.
     #[inline]
     pub fn complete(&mut self, id: ReqId) -> Result<hpvm_mpi::Status> {
-        let outcome = self.wait_for(id)?;
-        match outcome.error {
-            None => Ok(outcome.status),
-            Some(error) => Err(*error),
-        }
+        self.wait_for(id)?.into_status()
+    }
+
+    /// The same for an operation that has just been started by the same call, as `wait_for_new`.
+    #[inline]
+    pub fn complete_new(&mut self, id: ReqId) -> Result<hpvm_mpi::Status> {
+        self.wait_for_new(id)?.into_status()
     }
 
     /// Blocks until every send that nobody waits for has left this process.

@@ -8,7 +8,7 @@
 use crate::mux::Mux;
 use hpvm_net::{Net, now};
 use hpvm_shm::Shm;
-use hpvm_transport::{Broken, Head, Packets, Rank};
+use hpvm_transport::{Broken, Head, Packets, Rank, Streamed, Streams};
 use std::io;
 
 /// Stands for a member from which nothing is taken: our own, our job's, or one that another link serves.
@@ -88,6 +88,25 @@ impl Links {
     pub fn net_mut(&mut self, rank: Rank) -> Option<(&mut Net, u32)> {
         let (link, Carrier::Network(member)) = self.route(rank)? else { return None };
         Some((self.links.get_mut(link)?.as_mut()?.net.as_mut()?, member))
+    }
+
+    pub fn net(&self, rank: Rank) -> Option<(&Net, u32)> {
+        let (link, Carrier::Network(member)) = self.route(rank)? else { return None };
+        Some((self.links.get(link)?.as_ref()?.net.as_ref()?, member))
+    }
+
+    /// A stream from or to another job that has ended.
+    #[inline]
+    pub fn streamed(&mut self) -> Option<Streamed> {
+        match self.has_sockets {
+            true => self.nets().find_map(Net::streamed),
+            false => None,
+        }
+    }
+
+    /// Bytes of streams are on their way.
+    pub fn streams_busy(&self) -> bool {
+        self.links.iter().flatten().any(|link| link.net.as_ref().is_some_and(Net::streams_busy))
     }
 
     fn open(&mut self) -> impl Iterator<Item = &mut Link> {

@@ -55,6 +55,7 @@ impl Hosts {
         }
         if self.links.has_sockets() {
             packets += self.links.poll_sockets(budget, sink)?;
+            busy |= self.links.streams_busy();
         }
         self.poll_interval.polled(packets);
         if busy {

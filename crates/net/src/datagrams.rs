@@ -9,6 +9,7 @@ use crate::interfaces::Interface;
 use crate::outbox::{Left, Outbox};
 use crate::search::Search;
 use crate::socket::{Received, Socket, largest_payload};
+use crate::xdp::PastKernel;
 use hpvm_reliable::Sent;
 use hpvm_wire::envelope::{ENVELOPE, Envelope, Kind, Unverified};
 use std::io;
@@ -72,6 +73,10 @@ pub struct Datagrams {
     job: u32,
     pub socket: Socket,
     pub favourite: Favourite,
+    /// Most datagrams take this way, where there is one.
+    pub past_kernel: Option<Box<PastKernel>>,
+    /// What was received last came past the kernel.
+    came_past: bool,
     outbox: Outbox,
     /// One more than the index of each rank in `peers`; 0: none yet. All that a peer
     /// costs which nobody talks to.
@@ -98,7 +103,7 @@ impl Datagrams {
     pub fn new(
         (rank, size): (u32, u32),
         key: JobKey,
-        socket: Socket,
+        (socket, past_kernel): (Socket, Option<Box<PastKernel>>),
         own: Vec<Interface>,
         directory: Directory,
     ) -> Datagrams {
@@ -110,6 +115,8 @@ impl Datagrams {
             key,
             socket,
             favourite: Favourite::new(),
+            past_kernel,
+            came_past: false,
             outbox: Outbox::new(),
             index: vec![0; size as usize].into(),
             peers: Vec::new(),
@@ -159,7 +166,7 @@ impl Datagrams {
             self.park(now, index, body);
         }
         let Some(path) = self.peers[index].path else { return Sent::Taken };
-        if !self.outbox.takes(rank, body.len()) && self.flush() == Left::Stuck {
+        if !self.outbox.takes(rank, body.len()) && self.flush(now) == Left::Stuck {
             return Sent::Later;
         }
         self.number += 1;
@@ -186,7 +193,11 @@ impl Datagrams {
 
     /// Sends what waits in the outbox.
     #[inline]
-    pub fn flush(&mut self) -> Left {
+    pub fn flush(&mut self, now: u64) -> Left {
+        if let Some(past) = &mut self.past_kernel {
+            past.kick();
+            self.outbox.offer(|to, bytes, segment| past.send(now, to, bytes, segment));
+        }
         if self.outbox.is_empty() {
             return Left::Gone;
         }
@@ -201,6 +212,12 @@ impl Datagrams {
     /// Everything that was posted has left.
     pub fn is_flushed(&self) -> bool {
         self.outbox.is_empty()
+    }
+
+    /// Frames wait that the kernel had no room for. Nothing else waits for them: there is the socket.
+    #[inline]
+    pub fn is_pending(&self) -> bool {
+        self.past_kernel.as_ref().is_some_and(|past| past.is_pending())
     }
 
     #[cold]
@@ -225,12 +242,35 @@ impl Datagrams {
     #[inline]
     pub fn receive(&mut self, now: u64, buffer: &mut [u8]) -> io::Result<Option<Received>> {
         let named = self.wants_names(now);
-        self.favourite.receive(&self.socket, buffer, named)
+        if let Some(past) = &mut self.past_kernel {
+            match past.receive(now, buffer, named) {
+                Ok(received) => {
+                    self.came_past = true;
+                    return Ok(Some(received));
+                }
+                Err(false) => return Ok(None),
+                Err(true) => self.came_past = false,
+            }
+        }
+        let received = self.favourite.receive(&self.socket, buffer, named);
+        if let Some(past) = &mut self.past_kernel {
+            past.looked(matches!(received, Ok(Some(_))));
+        }
+        received
     }
 
     /// Whether something waits to be received.
-    pub fn readable(&self) -> bool {
-        self.socket.readable() || self.favourite.readable()
+    pub fn readable(&mut self, now: u64) -> bool {
+        let past = self.past_kernel.as_mut().is_some_and(|past| past.readable(now));
+        past || self.socket.readable() || self.favourite.readable()
+    }
+
+    /// Gives up what does not work any more.
+    #[cold]
+    pub fn tidy(&mut self) {
+        if self.past_kernel.as_ref().is_some_and(|past| past.is_dead()) {
+            self.past_kernel = None;
+        }
     }
 
     /// Checks a datagram that has come.
@@ -265,7 +305,8 @@ impl Datagrams {
                 self.heard_from(now, index, from);
             }
         }
-        if self.favourite.heard(src) {
+        // A socket of its own helps whoever comes by sockets.
+        if !self.came_past && self.favourite.heard(src) {
             self.favour(now, index);
         }
         match kind {

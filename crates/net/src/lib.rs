@@ -21,9 +21,12 @@ mod search;
 mod socket;
 mod streams;
 mod watch;
+mod xdp;
 
 pub use auth::JobKey;
+pub use bulk::MIN_STREAMED;
 pub use card::{AddressAndPrefix, Card, LONGEST as LONGEST_CARD, is_link_local};
 pub use datagrams::Directory;
 pub use epoll::watch;
 pub use net::{Net, Opened, Settings, now};
+pub use xdp::xdp_usable;

@@ -8,6 +8,7 @@ use crate::interfaces::Interface;
 use crate::ping::LivenessPort;
 use crate::socket::{LARGEST, Socket};
 use crate::watch::Watch;
+use crate::xdp::PastKernel;
 use hpvm_bulk::FENCE;
 use hpvm_reliable::{Config, Dropped, Full, Hub};
 use hpvm_transport::{Broken, Head, Rank, Refused};
@@ -43,12 +44,15 @@ pub struct Settings {
     pub host: String,
     /// Time without any sign of life after which a peer is given up, nanoseconds.
     pub timeout: u64,
+    /// Datagrams go past the kernel (AF_XDP), or nothing is opened.
+    pub xdp: bool,
 }
 
 /// Sockets that are open but talk to nobody yet: their port can be told to others.
 pub struct Opened {
     settings: Settings,
     socket: Socket,
+    past_kernel: Option<(PastKernel, String)>,
     listener: TcpListener,
     liveness_port: LivenessPort,
 }
@@ -103,7 +107,16 @@ impl Opened {
         let failed = |e| format!("opening a socket for other hosts: {e}");
         let (socket, listener) = settled(open).map_err(failed)?;
         let liveness_port = LivenessPort::reserve(six, only).map_err(failed)?;
-        Ok(Opened { settings, socket, listener, liveness_port })
+        let past_kernel = match settings.xdp {
+            true => Some(PastKernel::open(own, &socket, only.map(|(ip, _)| ip))?),
+            false => None,
+        };
+        Ok(Opened { settings, socket, past_kernel, listener, liveness_port })
+    }
+
+    /// How datagrams pass the kernel, and why not better, for people; `None`: they don't.
+    pub fn xdp(&self) -> Option<&str> {
+        self.past_kernel.as_ref().map(|(_, words)| words.as_str())
     }
 
     /// What the others need to know to find this process.
@@ -123,8 +136,9 @@ impl Opened {
     /// # Errors
     /// Settings that make no sense.
     pub fn join(self, key: JobKey, directory: Directory) -> Result<Net, String> {
-        let Opened { settings, socket, listener, liveness_port } = self;
-        let below = if socket.six() { BELOW_V6 } else { BELOW_V4 };
+        let Opened { settings, socket, past_kernel, listener, liveness_port } = self;
+        let socket = (socket, past_kernel.map(|(past, _)| Box::new(past)));
+        let below = if socket.0.six() { BELOW_V6 } else { BELOW_V4 };
         let config = Config {
             // The same on all hosts, whatever their families: IPv4's smaller headers leave room.
             most_datagram: ETHERNET - BELOW_V4 - ENVELOPE,
@@ -168,8 +182,9 @@ fn settled<T>(open: impl Fn() -> io::Result<T>) -> io::Result<T> {
 
 impl Net {
     /// Descriptors whose readability means that something has come.
-    pub fn descriptors(&self) -> [RawFd; 2] {
-        [self.datagrams.socket.fd(), self.streams.descriptor()]
+    pub fn descriptors(&self) -> Vec<RawFd> {
+        let past = self.datagrams.past_kernel.iter().flat_map(|past| past.descriptors());
+        past.chain([self.datagrams.socket.fd(), self.streams.descriptor()]).collect()
     }
 
     /// What comes later to be watched also wakes who waits at `epoll`, which outlives this.
@@ -210,7 +225,7 @@ impl Net {
         }
         let datagrams = &mut self.datagrams;
         self.hub.transmit_to(now, dst, &mut |rank, body| datagrams.post(now, rank, body));
-        self.datagrams.flush();
+        self.datagrams.flush(now);
         self.streams.answered(dst);
         Ok(())
     }
@@ -321,7 +336,8 @@ impl Net {
     /// Sends what is due.
     #[inline]
     fn settle(&mut self, now: u64) -> Result<(), Broken> {
-        if self.hub.has_work(now) || !self.datagrams.is_flushed() {
+        let waits = !self.datagrams.is_flushed() || self.datagrams.is_pending();
+        if waits || self.hub.has_work(now) {
             self.transmit(now);
         }
         self.datagrams.turn(now);
@@ -331,10 +347,10 @@ impl Net {
     #[inline(never)]
     fn transmit(&mut self, now: u64) {
         let datagrams = &mut self.datagrams;
-        datagrams.flush();
+        datagrams.flush(now);
         if datagrams.is_flushed() {
             self.hub.transmit(now, &mut |rank, body| datagrams.post(now, rank, body));
-            datagrams.flush();
+            datagrams.flush(now);
         }
         while let Some((rank, size)) = self.datagrams.take_too_large() {
             let size = if size == 0 { self.hub.config().least_datagram } else { size };
@@ -352,7 +368,7 @@ impl Net {
             self.next_round = 0;
             return false;
         }
-        !self.datagrams.readable() && self.streams_rest(now) && self.deadline() > now
+        !self.datagrams.readable(now) && self.streams_rest(now) && self.deadline() > now
     }
 
     /// Whether nothing can be moved of large messages, so that the kernel wakes us when something
@@ -374,7 +390,8 @@ impl Net {
     pub fn deadline(&mut self) -> u64 {
         let hub = self.hub.deadline().unwrap_or(u64::MAX);
         let datagrams = self.datagrams.deadline().unwrap_or(u64::MAX);
-        let stuck = if self.datagrams.is_flushed() { u64::MAX } else { now() + 1_000_000 };
+        let waits = !self.datagrams.is_flushed() || self.datagrams.is_pending();
+        let stuck = if waits { now() + 1_000_000 } else { u64::MAX };
         let rests = self.hub.all_acknowledged() && self.streams.is_quiet();
         let round = if rests { u64::MAX } else { self.next_round };
         let streams = self.streams.deadline().unwrap_or(u64::MAX);
@@ -397,6 +414,8 @@ impl Net {
         let hub = self.hub.counters();
         let tally = &self.datagrams.tally;
         let bulk = self.streams.counters();
+        let past_kernel = self.datagrams.past_kernel.as_ref();
+        let past_kernel = past_kernel.map_or((0, 0, 0), |past| past.tally());
         let dropped = hub.duplicates
             + hub.replayed
             + hub.outside
@@ -406,6 +425,9 @@ impl Net {
         for (counter, value) in [
             (&counters.datagrams_sent, tally.sent),
             (&counters.datagrams_received, tally.received),
+            (&counters.xdp_mode, past_kernel.0),
+            (&counters.xdp_sent, past_kernel.1),
+            (&counters.xdp_received, past_kernel.2),
             (&counters.datagrams_resent, hub.retransmitted),
             (&counters.datagrams_dropped, dropped),
             (&counters.strangers, tally.strangers + bulk.strangers + bulk.forged),

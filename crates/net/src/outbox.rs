@@ -100,6 +100,21 @@ impl Outbox {
         (self.used, self.count, self.closed) = (0, 0, false);
     }
 
+    /// Offers the run to `take`, which returns how many bytes of it, whole datagrams, it has sent.
+    #[inline]
+    pub fn offer(&mut self, take: impl FnOnce(&Address, &[u8], usize) -> usize) {
+        let Some(to) = self.to.filter(|_| self.count > 0) else { return };
+        match take(&to, &self.bytes[..self.used], self.segment) {
+            0 => {}
+            taken if taken >= self.used => self.clear(),
+            taken => {
+                self.bytes.copy_within(taken..self.used, 0);
+                self.used -= taken;
+                self.count = self.used.div_ceil(self.segment);
+            }
+        }
+    }
+
     /// Sends the run.
     #[inline]
     pub fn flush(&mut self, socket: &Socket) -> Left {

@@ -38,6 +38,7 @@ impl Net {
     pub(crate) fn look_around(&mut self, now: u64) -> Result<(), Broken> {
         self.next_round = now + self.watch.limits().round;
         self.streams.look(now);
+        self.datagrams.tidy();
         if let Some((rank, why)) = self.datagrams.trouble.take() {
             return Err(Broken::PeerLost { rank, why });
         }

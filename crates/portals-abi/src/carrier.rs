@@ -1,39 +1,31 @@
-//! The carrier: messages of a communicator that only Portals knows.
+//! The carrier: packets of the engine that only Portals gets, and messages of a communicator that only Portals knows.
 //!
-//! Headers, with short data behind them, come by receives that are always posted. Longer data is a message of its own, which MPI
-//! copies from memory to memory where that is one run.
+//! Headers, with short data behind them, are packets, which wait in the engine until they are taken. Longer data is a message of
+//! MPI, which copies it from memory to memory where that is one run.
 
 use crate::memory;
-use core::ffi::c_int;
+use core::ffi::{c_int, c_uint};
 use hpvm_abi::constants::*;
-use hpvm_model::mpi;
+use hpvm_abi::models::{NOTHING, PORTALS, error_of};
+use hpvm_model::{models, mpi};
 use hpvm_portals::{
     Carrier, Data, EAGER, Head, Inaccessible, Purpose, Region, Transfer, Unreachable,
 };
-use std::collections::VecDeque;
 
-const PACKETS: c_int = 1;
 const PUTS: c_int = 2;
 const GETS: c_int = 3;
 
-/// A packet at most: what MPI sends at once everywhere.
+/// A packet at most.
 pub const PACKET: usize = Head::BYTES + EAGER as usize;
 
-/// Receives that are posted: packets that may come while nobody looks, without being kept elsewhere.
-const POSTED: usize = 16;
+const _: () = assert!(PACKET <= hpvm_abi::models::PACKET);
 
-/// Sends that are looked at for each new one.
-const SWEPT: usize = 4;
 /// Packets that may wait to leave, 4 MiB of them, before calls of the program wait with them.
 const UNSENT: usize = 1024;
+/// Packets sent between two looks at how many wait.
+const LOOK: u32 = 64;
 
-pub type Buffer = Box<[u8; PACKET]>;
-
-/// A receive of a packet.
-struct Posted {
-    request: MPI_Request,
-    into: Buffer,
-}
+pub type Buffer = Box<[u8; hpvm_abi::models::PACKET]>;
 
 /// A transfer by itself.
 struct Moving {
@@ -64,56 +56,76 @@ pub struct Totals {
 
 pub struct Mpi {
     comm: MPI_Comm,
-    me: u32,
-    posted: VecDeque<Posted>,
+    /// Into one of these packets are taken; the others are in use.
     spare: Vec<Buffer>,
+    /// Where data is put together that is not one run.
     out: Buffer,
-    /// Sends of packets that MPI still reads.
-    unsent: VecDeque<(MPI_Request, Buffer)>,
     moving: Vec<Moving>,
     /// The interface that calls.
     pub interface: u8,
     pub totals: Totals,
+    /// Packets sent since it was last asked how many wait, and whether they were too many.
+    unseen: u32,
+    full: bool,
+}
+
+/// A wait for the next packet, or for the end of a transfer, which needs nothing of the carrier.
+pub struct Wait {
+    into: Buffer,
+    requests: Vec<MPI_Request>,
+}
+
+/// What a wait has found: a packet, or nothing but a reason to look.
+pub struct Found {
+    into: Buffer,
+    from: c_uint,
+    length: isize,
 }
 
 fn buffer() -> Buffer {
-    Box::new([0; PACKET])
+    Box::new([0; hpvm_abi::models::PACKET])
 }
 
 fn ok(code: c_int) -> bool {
     code == MPI_SUCCESS
 }
 
+impl Wait {
+    /// Also waits for `request`.
+    pub fn add(&mut self, request: MPI_Request) {
+        self.requests.push(request);
+    }
+
+    /// Blocks.
+    pub fn run(self) -> Found {
+        let Wait { mut into, requests } = self;
+        let mut from = 0;
+        // SAFETY: room for the longest packet; requests that nobody else tests while there is a leader.
+        let length = unsafe {
+            let (place, all) = (into.as_mut_ptr(), requests.as_ptr());
+            (models().wait)(PORTALS, place, &mut from, all, requests.len(), 0)
+        };
+        Found { into, from, length }
+    }
+}
+
+/// The engine cannot go on.
+#[cold]
+fn broken(code: c_int) -> ! {
+    hpvm_model::fail(c"Portals".as_ptr(), &hpvm_model::text(code))
+}
+
 impl Mpi {
-    /// Posts the receives. Packets of others that come earlier wait in MPI.
-    pub fn new(comm: MPI_Comm, me: u32) -> Mpi {
-        let mut carrier = Mpi {
+    pub fn new(comm: MPI_Comm) -> Mpi {
+        Mpi {
             comm,
-            me,
-            posted: VecDeque::with_capacity(POSTED),
             spare: Vec::new(),
             out: buffer(),
-            unsent: VecDeque::new(),
             moving: Vec::new(),
             interface: 0,
             totals: Totals::default(),
-        };
-        for _ in 0..POSTED {
-            carrier.post(buffer());
-        }
-        carrier
-    }
-
-    fn post(&mut self, mut into: Buffer) {
-        let mut request = MPI_REQUEST_NULL;
-        // SAFETY: the buffer stays with its request in `posted`, on the heap.
-        let code = unsafe {
-            let place = into.as_mut_ptr().cast();
-            let (any, most) = (MPI_ANY_SOURCE, PACKET as c_int);
-            (mpi().MPI_Irecv)(place, most, MPI_BYTE, any, PACKETS, self.comm, &mut request)
-        };
-        if ok(code) {
-            self.posted.push_back(Posted { request, into });
+            unseen: 0,
+            full: false,
         }
     }
 
@@ -122,101 +134,69 @@ impl Mpi {
         c_int::try_from(peer).unwrap_or(MPI_PROC_NULL)
     }
 
-    /// Sends `length` bytes that are in `out`.
-    fn send_out(&mut self, to: u32, length: usize) -> Result<(), Unreachable> {
-        if !self.unsent.is_empty() {
-            self.sweep();
-        }
-        let (mut request, mut done) = (MPI_REQUEST_NULL, 0);
-        // SAFETY: the buffer has as many bytes, and stays until the request is done.
-        let code = unsafe {
-            let (from, len, to) = (self.out.as_ptr().cast(), length as c_int, Mpi::rank(to));
-            let code = (mpi().MPI_Isend)(from, len, MPI_BYTE, to, PACKETS, self.comm, &mut request);
-            if ok(code) {
-                (mpi().MPI_Test)(&mut request, &mut done, MPI_STATUS_IGNORE)
-            } else {
-                code
-            }
-        };
-        if !ok(code) {
-            return Err(Unreachable);
-        }
-        if done == 0 {
-            let fresh = self.spare.pop().unwrap_or_else(buffer);
-            self.unsent.push_back((request, std::mem::replace(&mut self.out, fresh)));
-        }
-        self.totals.sent += 1;
-        Ok(())
-    }
-
-    /// Looks at the oldest sends, and forgets those that are done: more than go out with each call.
-    fn sweep(&mut self) {
-        for _ in 0..SWEPT.min(self.unsent.len()) {
-            let Some((mut request, buffer)) = self.unsent.pop_front() else { return };
-            let mut done = 0;
-            // SAFETY: our request, whose buffer is held. One that failed is done, too.
-            let code = unsafe { (mpi().MPI_Test)(&mut request, &mut done, MPI_STATUS_IGNORE) };
-            if done == 0 && ok(code) {
-                self.unsent.push_back((request, buffer));
-            } else {
-                self.recycle(buffer);
-            }
-        }
-    }
-
     /// Whether so many packets wait to leave that a call of the program should not add another.
+    #[inline]
     pub fn is_full(&mut self) -> bool {
-        if self.unsent.len() >= UNSENT {
-            self.sweep();
+        if self.unseen >= LOOK || self.full {
+            self.unseen = 0;
+            // SAFETY: takes a number.
+            self.full = unsafe { (models().unsent)(PORTALS) } >= UNSENT;
         }
-        self.unsent.len() >= UNSENT
+        self.full
     }
 
-    /// Makes a call that waits for the next packet return in this process, which treats it as nothing.
+    /// Makes a call that waits for the next packet return in this process.
     pub fn wake(&mut self) {
-        // Without a header it is no packet. MPI keeps what it needs of nothing.
-        let _ = self.send_out(self.me, 0);
+        // SAFETY: takes a number.
+        unsafe { (models().wake)(PORTALS) };
     }
 
     /// A packet that has come, if there is one.
     pub fn poll(&mut self) -> Option<Packet> {
-        let posted = self.posted.front_mut()?;
-        let mut status = MPI_Status::default();
-        let mut done = 0;
-        // SAFETY: our request, whose buffer is held; places of ours.
-        let code = unsafe { (mpi().MPI_Test)(&mut posted.request, &mut done, &mut status) };
-        if ok(code) && done == 0 {
-            return None;
-        }
-        self.taken(ok(code), &status)
+        let mut into = self.spare.pop().unwrap_or_else(buffer);
+        let mut from = 0;
+        // SAFETY: room for the longest packet; a place of ours.
+        let length = unsafe { (models().take)(PORTALS, into.as_mut_ptr(), &mut from) };
+        self.found(Found { into, from, length })
     }
 
-    /// Takes the first packet, which has come.
-    fn taken(&mut self, ok: bool, status: &MPI_Status) -> Option<Packet> {
-        let Posted { into, .. } = self.posted.pop_front()?;
-        let fresh = self.spare.pop().unwrap_or_else(buffer);
-        self.post(fresh);
-        if !ok {
-            return None;
+    /// A wait, to be run without the carrier, whose outcome goes to `found`.
+    pub fn wait(&mut self) -> Wait {
+        let into = self.spare.pop().unwrap_or_else(buffer);
+        Wait { into, requests: self.moving.iter().map(|m| m.request).collect() }
+    }
+
+    /// The packet that was found, if it was one.
+    pub fn found(&mut self, found: Found) -> Option<Packet> {
+        let Found { into, from, length } = found;
+        match usize::try_from(length) {
+            Ok(length) => {
+                self.totals.received += 1;
+                Some(Packet { from, bytes: into, length })
+            }
+            Err(_) if length < NOTHING => broken(error_of(length)),
+            Err(_) => {
+                self.recycle(into);
+                None
+            }
         }
-        self.totals.received += 1;
-        let length = usize::try_from(status.bytes()).unwrap_or(PACKET).min(PACKET);
-        Some(Packet { from: status.MPI_SOURCE as u32, bytes: into, length })
     }
 
     /// Takes back a packet's buffer.
+    #[inline]
     pub fn recycle(&mut self, buffer: Buffer) {
-        if self.spare.len() < POSTED {
-            self.spare.push(buffer);
-        }
+        self.spare.push(buffer);
     }
 
     /// Whether something has not left, or not arrived.
-    pub fn is_moving(&mut self) -> bool {
-        for _ in 0..self.unsent.len().div_ceil(SWEPT) {
-            self.sweep();
-        }
-        !self.moving.is_empty() || !self.unsent.is_empty()
+    pub fn is_moving(&self) -> bool {
+        // SAFETY: takes a number.
+        !self.moving.is_empty() || unsafe { (models().unsent)(PORTALS) } > 0
+    }
+
+    /// Whether some data moves by itself.
+    pub fn has_transfers(&self) -> bool {
+        !self.moving.is_empty()
     }
 
     /// A transfer that is over, if there is one: of which interface, and whether all bytes have moved.
@@ -249,26 +229,6 @@ impl Mpi {
         (interface, transfer, good)
     }
 
-    /// What a call that waits is to wait for. Not to be tested meanwhile.
-    pub fn requests(&self) -> Vec<MPI_Request> {
-        let first = self.posted.front().map_or(MPI_REQUEST_NULL, |posted| posted.request);
-        std::iter::once(first).chain(self.moving.iter().map(|m| m.request)).collect()
-    }
-
-    /// What `requests` has become: of the one at `at`, which is done, its status.
-    pub fn waited(&mut self, at: usize, code: c_int, status: &MPI_Status) -> Waited {
-        match at.checked_sub(1) {
-            None => Waited::Packet(self.taken(ok(code), status)),
-            Some(at) if at < self.moving.len() => {
-                let moving = &mut self.moving[at];
-                moving.request = MPI_REQUEST_NULL;
-                let all = moving.transfer.sends || status.bytes() == moving.length;
-                Waited::Transfer(self.moved(at, ok(code) && all))
-            }
-            Some(_) => Waited::Packet(None),
-        }
-    }
-
     fn start(&mut self, peer: u32, transfer: Transfer, region: &Region, offset: u64, length: u64) {
         let tag = if transfer.purpose == Purpose::Put { PUTS } else { GETS };
         let direct = memory::single(region, offset, length).map(memory::pointer);
@@ -297,20 +257,9 @@ impl Mpi {
         self.moving.push(Moving { interface, transfer, request, length, copy, region, offset });
     }
 
-    /// Ends the receives; nothing comes any more.
-    pub fn close(mut self) {
+    /// Ends; nothing comes any more.
+    pub fn close(self) {
         let mut comm = self.comm;
-        for posted in &mut self.posted {
-            // SAFETY: our requests, whose buffers are held until they are done.
-            unsafe {
-                (mpi().MPI_Cancel)(&mut posted.request);
-                (mpi().MPI_Wait)(&mut posted.request, MPI_STATUS_IGNORE);
-            }
-        }
-        for (request, _) in &mut self.unsent {
-            // SAFETY: as above.
-            unsafe { (mpi().MPI_Wait)(request, MPI_STATUS_IGNORE) };
-        }
         // SAFETY: our communicator.
         unsafe { (mpi().MPI_Comm_free)(&mut comm) };
     }
@@ -320,32 +269,34 @@ impl Mpi {
     }
 }
 
-/// What a call that waited has found.
-pub enum Waited {
-    Packet(Option<Packet>),
-    Transfer((u8, Transfer, bool)),
-}
-
 impl Carrier for Mpi {
     fn send(&mut self, to: u32, head: &Head, data: Data) -> Result<(), Unreachable> {
-        self.out[..Head::BYTES].copy_from_slice(&head.to_bytes());
-        let body = &mut self.out[Head::BYTES..];
-        let length = match data {
-            Data::None => 0,
-            Data::Bytes(bytes) => {
-                body[..bytes.len()].copy_from_slice(bytes);
-                bytes.len()
-            }
+        let (bytes, len) = head.to_bytes();
+        let (at, length) = match data {
+            Data::None => (self.out.as_ptr(), 0),
+            Data::Bytes(bytes) => (bytes.as_ptr(), bytes.len()),
             Data::Memory { region, offset, length } => {
-                let body = &mut body[..length as usize];
-                // SAFETY: memory that the program has given for this.
-                if unsafe { memory::read(region, offset, body) }.is_err() {
-                    body.fill(0);
+                match memory::single(region, offset, length) {
+                    Some(run) => (memory::pointer(run).cast_const(), length as usize),
+                    None => {
+                        let body = &mut self.out[..length as usize];
+                        // SAFETY: memory that the program has given for this.
+                        if unsafe { memory::read(region, offset, body) }.is_err() {
+                            body.fill(0);
+                        }
+                        (body.as_ptr(), body.len())
+                    }
                 }
-                body.len()
             }
         };
-        self.send_out(to, Head::BYTES + length)
+        // SAFETY: as many bytes at both.
+        let code = unsafe { (models().send)(PORTALS, to, bytes.as_ptr(), len, at, length) };
+        if !ok(code) {
+            return Err(Unreachable);
+        }
+        self.unseen += 1;
+        self.totals.sent += 1;
+        Ok(())
     }
 
     fn send_bytes(

@@ -18,7 +18,18 @@ fn place(run: Run) -> *mut u8 {
 ///
 /// # Safety
 /// The region is memory of the program, or covers more than there can be.
+#[inline]
 pub unsafe fn read(region: &Region, offset: u64, into: &mut [u8]) -> Result<(), Inaccessible> {
+    if let Some(run) = single(region, offset, into.len() as u64) {
+        // SAFETY: the caller's promise; the buffer is as long.
+        unsafe { hpvm_model::copy(place(run), into.as_mut_ptr(), into.len()) };
+        return Ok(());
+    }
+    // SAFETY: the caller's promise.
+    unsafe { read_runs(region, offset, into) }
+}
+
+unsafe fn read_runs(region: &Region, offset: u64, into: &mut [u8]) -> Result<(), Inaccessible> {
     let mut at = 0;
     for run in region.runs(offset, into.len() as u64) {
         let to = &mut into[at..at + run.length as usize];
@@ -37,7 +48,18 @@ pub unsafe fn read(region: &Region, offset: u64, into: &mut [u8]) -> Result<(), 
 ///
 /// # Safety
 /// As for `read`; nobody else writes there meanwhile, or wants what is written.
+#[inline]
 pub unsafe fn write(region: &Region, offset: u64, bytes: &[u8]) -> Result<(), Inaccessible> {
+    if let Some(run) = single(region, offset, bytes.len() as u64) {
+        // SAFETY: as in `read`.
+        unsafe { hpvm_model::copy(bytes.as_ptr(), place(run), bytes.len()) };
+        return Ok(());
+    }
+    // SAFETY: the caller's promise.
+    unsafe { write_runs(region, offset, bytes) }
+}
+
+unsafe fn write_runs(region: &Region, offset: u64, bytes: &[u8]) -> Result<(), Inaccessible> {
     let mut at = 0;
     for run in region.runs(offset, bytes.len() as u64) {
         let from = &bytes[at..at + run.length as usize];
@@ -70,9 +92,12 @@ fn ask(run: Run, here: *mut u8, writes: bool) -> Result<(), Inaccessible> {
 
 /// The only run of a region's part, if it is one.
 pub fn single(region: &Region, offset: u64, length: u64) -> Option<Run> {
-    let mut runs = region.runs(offset, length);
-    let first = runs.next().filter(|run| run.length == length);
-    first.filter(|_| !is_unknown(region))
+    if is_unknown(region) {
+        return None;
+    }
+    region
+        .run(offset, length)
+        .or_else(|| region.runs(offset, length).next().filter(|run| run.length == length))
 }
 
 pub fn pointer(run: Run) -> *mut u8 {

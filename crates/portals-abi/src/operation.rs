@@ -1,7 +1,8 @@
 //! Data movement (section 3.15).
 
 use crate::interface::run;
-use crate::types::{ProcessId, code};
+use crate::process::Process;
+use crate::types::ProcessId;
 use core::ffi::{c_int, c_void};
 use hpvm_portals::atomic::{DATATYPES, Datatype, OPS, Op};
 use hpvm_portals::{Ack, Fault, Interface, Local, OPERAND, Request, Target, Verb};
@@ -95,20 +96,41 @@ unsafe fn request(interface: &Interface, what: &What, common: &Common) -> Result
 /// # Safety
 /// As for `request`.
 pub unsafe fn operate(what: &What, common: &Common, trigger: Option<Trigger>) -> c_int {
-    crate::progress::make_room();
-    code(run(|p| {
-        let handle = match what {
-            What::Put(local, _) | What::Get(local) | What::Atomic(local, ..) => local.descriptor,
-            What::Fetch { get, .. } | What::Swap { get, .. } => get.descriptor,
-        };
-        let (interface, carrier) = p.interface(handle)?;
+    loop {
         // SAFETY: the caller's promise.
-        let request = unsafe { request(interface, what, common)? };
-        match trigger {
-            None => interface.start(request, carrier),
-            Some(trigger) => interface.start_triggered(request, trigger, carrier),
+        match run(|p| unsafe { start(p, what, common, trigger) }) {
+            Ok(true) => return 0,
+            Ok(false) => crate::progress::make_room(),
+            Err(fault) => return fault as c_int,
         }
-    }))
+    }
+}
+
+/// Starts an operation, unless so many packets wait to leave that there has to be room first.
+///
+/// # Safety
+/// As for `request`.
+unsafe fn start(
+    p: &mut Process,
+    what: &What,
+    common: &Common,
+    trigger: Option<Trigger>,
+) -> Result<bool, Fault> {
+    if p.carrier.is_full() {
+        return Ok(false);
+    }
+    let handle = match what {
+        What::Put(local, _) | What::Get(local) | What::Atomic(local, ..) => local.descriptor,
+        What::Fetch { get, .. } | What::Swap { get, .. } => get.descriptor,
+    };
+    let (interface, carrier) = p.interface(handle)?;
+    // SAFETY: the caller's promise.
+    let request = unsafe { request(interface, what, common)? };
+    match trigger {
+        None => interface.start(request, carrier)?,
+        Some(trigger) => interface.start_triggered(request, trigger, carrier)?,
+    }
+    Ok(true)
 }
 
 fn local(descriptor: u32, offset: u64) -> Local {

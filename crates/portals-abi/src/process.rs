@@ -1,6 +1,6 @@
 //! This process: its interfaces, the session of MPI, and the lock that guards them.
 
-use crate::carrier::{Mpi, Packet, Waited};
+use crate::carrier::{Found, Mpi, Packet};
 use crate::progress::Progress;
 use core::ffi::c_int;
 use core::ptr::null_mut;
@@ -53,7 +53,7 @@ pub fn open(name: Name) -> Process {
     }
     let peers = meet(name, comm, me, size);
     let me = me as u32;
-    let carrier = Mpi::new(comm, me);
+    let carrier = Mpi::new(comm);
     let interfaces = [const { None }; 4];
     Process { session, me, peers, carrier, interfaces, opened: 0, progress: Progress::default() }
 }
@@ -115,11 +115,13 @@ impl Process {
         some
     }
 
-    pub fn waited(&mut self, waited: Waited) {
-        match waited {
-            Waited::Packet(Some(packet)) => self.packet(packet),
-            Waited::Packet(None) => {}
-            Waited::Transfer(over) => self.transferred(over),
+    /// What a wait has found; transfers may be over, too.
+    pub fn found(&mut self, found: Found) {
+        if let Some(packet) = self.carrier.found(found) {
+            self.packet(packet);
+        }
+        while let Some(over) = self.carrier.poll_transfers() {
+            self.transferred(over);
         }
     }
 
@@ -133,11 +135,10 @@ impl Process {
     /// What is no packet of ours is dropped: nobody waits for an answer to it.
     fn packet(&mut self, packet: Packet) {
         let Packet { from, bytes, length } = packet;
-        if let Ok(head) = Head::from_bytes(&bytes[..length]) {
+        if let Ok((head, data)) = Head::from_bytes(&bytes[..length]) {
             self.carrier.interface = head.interface;
             match &mut self.interfaces[usize::from(head.interface & 3)] {
                 Some(opened) => {
-                    let data = &bytes[Head::BYTES..length];
                     let _ = opened.interface.packet(from, &head, data, &mut self.carrier);
                 }
                 None => self.nobody(from, &head),
@@ -204,23 +205,14 @@ impl Process {
 
     /// Serves others until something has come, or `other` is done.
     fn serve_until(&mut self, name: Name, other: &mut MPI_Request) {
-        let mut requests = self.carrier.requests();
-        requests.push(*other);
-        let mut which = 0;
-        let mut status = MPI_Status::default();
-        let count = requests.len() as c_int;
-        // SAFETY: requests of ours; nobody else is left to test them.
-        let code =
-            unsafe { (mpi().MPI_Waitany)(count, requests.as_mut_ptr(), &mut which, &mut status) };
-        let at = usize::try_from(which).unwrap_or(usize::MAX);
-        if at == requests.len() - 1 {
-            *other = MPI_REQUEST_NULL;
-            done(name, code);
-        } else if at < requests.len() {
-            let waited = self.carrier.waited(at, code, &status);
-            self.waited(waited);
-            self.advance();
-        }
+        let mut wait = self.carrier.wait();
+        wait.add(*other);
+        let found = wait.run();
+        self.found(found);
+        self.advance();
+        let mut over = 0;
+        // SAFETY: our request.
+        done(name, unsafe { (mpi().MPI_Test)(other, &mut over, MPI_STATUS_IGNORE) });
     }
 }
 

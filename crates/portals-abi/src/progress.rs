@@ -1,14 +1,11 @@
 //! Progress: who takes what comes, and how threads wait.
 //!
-//! Calls that wait take it themselves. One thread at a time, the leader, waits in MPI for packets and transfers; others that wait
+//! Calls that wait take it themselves. One thread at a time, the leader, waits in the engine for packets and transfers; others that wait
 //! sleep until it has taken something. While no call of the program waits or asks, a thread of this library is the leader, and
 //! sleeps in the kernel until something comes: so a target that computes serves others. While calls of the program ask again
 //! and again, that thread only looks now and then whether they have ceased.
 
 use crate::process::{Guard, Process, lock};
-use core::ffi::c_int;
-use hpvm_abi::constants::*;
-use hpvm_model::mpi;
 use hpvm_portals::Fault;
 use std::sync::{Condvar, PoisonError};
 use std::thread::JoinHandle;
@@ -111,7 +108,12 @@ pub fn wait<R>(
         p.progress.calls += 1;
         let free = p.progress.leader == Leader::Nobody;
         let mut result = ready(p);
-        if result.is_none() && free && p.advance() {
+        // Without a time limit, packets that have come are taken by the wait below.
+        if result.is_none()
+            && free
+            && (deadline.is_some() || p.carrier.has_transfers())
+            && p.advance()
+        {
             result = ready(p);
         }
         if let Some(result) = result {
@@ -151,25 +153,18 @@ fn leave(p: &mut Process) {
     p.take_news();
 }
 
-/// Waits in MPI for the next packet or transfer, and takes it.
+/// Waits in the engine for the next packet or transfer, and takes it.
 fn lead(mut guard: Guard, leader: Leader) -> Guard {
     let Some(p) = guard.process.as_mut() else { return guard };
     p.progress.leader = leader;
     p.progress.woken = false;
-    let mut requests = p.carrier.requests();
+    let wait = p.carrier.wait();
     drop(guard);
-    let (mut which, mut status) = (0, MPI_Status::default());
-    let count = requests.len() as c_int;
-    // SAFETY: requests that nobody else tests while there is a leader; their memory is held until they are done.
-    let code =
-        unsafe { (mpi().MPI_Waitany)(count, requests.as_mut_ptr(), &mut which, &mut status) };
+    let found = wait.run();
     let mut guard = lock();
     let Some(p) = guard.process.as_mut() else { return guard };
     p.progress.leader = Leader::Nobody;
-    if let Ok(at) = usize::try_from(which) {
-        let waited = p.carrier.waited(at, code, &status);
-        p.waited(waited);
-    }
+    p.found(found);
     if p.progress.waiting > 0 {
         CHANGED.notify_all();
     }

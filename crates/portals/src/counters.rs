@@ -92,6 +92,10 @@ impl<T> Counters<T> {
     /// `PtlCTInc`, and what [`crate::Effect::Add`] asks for: what is to be started now. The value wraps, as C's numbers do.
     /// Nothing happens to a counting event that has been freed.
     pub fn inc(&mut self, ct: Id, count: Count) -> Vec<T> {
+        if let Some(counter) = self.counters.get_mut(ct).filter(|c| c.waiting.is_empty()) {
+            counter.value = sum(counter.value, count);
+            return Vec::new();
+        }
         self.run(Triggered::Inc { ct, count })
     }
 

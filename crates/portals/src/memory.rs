@@ -50,6 +50,13 @@ impl Region {
         first.map_or(self.start.wrapping_add(offset), |run| run.address)
     }
 
+    /// The memory of `length` bytes from `offset` where the region is one run that has them.
+    #[inline]
+    pub fn run(&self, offset: u64, length: u64) -> Option<Run> {
+        let one = self.vector.is_none() && self.holds(offset, length);
+        one.then(|| Run { address: self.start + offset, length })
+    }
+
     /// The memory of `length` bytes from `offset`, as far as there is any.
     pub fn runs(&self, offset: u64, length: u64) -> impl Iterator<Item = Run> {
         let whole = Run { address: self.start, length: self.length };
@@ -77,6 +84,8 @@ mod tests {
         let region = Region::vector(vec![run(100, 4), run(50, 0), run(200, 3)]).expect("short");
         assert_eq!(region.length(), 7);
         assert_eq!(region.runs(2, 4).collect::<Vec<_>>(), [run(102, 2), run(200, 2)]);
+        assert_eq!((region.run(0, 1), Region::new(7, 5).and_then(|r| r.run(2, 4))), (None, None));
+        assert_eq!(Region::new(7, 5).and_then(|r| r.run(2, 3)), Some(run(9, 3)));
         assert_eq!(region.runs(5, 9).collect::<Vec<_>>(), [run(201, 2)]);
         assert_eq!((region.address(4), region.address(0)), (200, 100));
         assert!(region.holds(3, 4) && !region.holds(4, 4) && !region.holds(u64::MAX, 2));

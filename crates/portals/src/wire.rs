@@ -38,6 +38,7 @@ pub struct Head {
     /// Bytes asked for; in what comes from the target, bytes granted.
     pub length: u64,
     pub remote_offset: u64,
+    /// Of a fetching atomic operation; else zero.
     pub operand: [u8; OPERAND],
 }
 
@@ -68,9 +69,14 @@ const LONG: u8 = 1;
 const FLAG: u8 = 2;
 
 impl Head {
-    pub const BYTES: usize = 56 + OPERAND;
+    /// Without the operand, which comes with fetching atomic operations only.
+    const FIXED: usize = 56;
+    /// At most.
+    pub const BYTES: usize = Head::FIXED + OPERAND;
 
-    pub fn to_bytes(&self) -> [u8; Head::BYTES] {
+    /// The bytes that travel are the first ones, as many as the number says.
+    #[inline]
+    pub fn to_bytes(&self) -> ([u8; Head::BYTES], usize) {
         let (kind, a, b) = match self.kind {
             Kind::Put => (1, 0, 0),
             Kind::Get => (2, 0, 0),
@@ -84,16 +90,20 @@ impl Head {
         bytes[..5].copy_from_slice(&[kind, self.interface, flags, a, b]);
         bytes[8..12].copy_from_slice(&self.pt_index.to_le_bytes());
         let words = [self.ticket, self.match_bits, self.hdr_data, self.length, self.remote_offset];
-        for (place, word) in bytes[16..56].as_chunks_mut::<8>().0.iter_mut().zip(words) {
+        for (place, word) in bytes[16..Head::FIXED].as_chunks_mut::<8>().0.iter_mut().zip(words) {
             *place = word.to_le_bytes();
         }
-        bytes[56..].copy_from_slice(&self.operand);
-        bytes
+        if !matches!(self.kind, Kind::FetchAtomic(..)) {
+            return (bytes, Head::FIXED);
+        }
+        bytes[Head::FIXED..].copy_from_slice(&self.operand);
+        (bytes, Head::BYTES)
     }
 
-    /// The header at the beginning of a packet.
-    pub fn from_bytes(packet: &[u8]) -> Result<Head, Malformed> {
-        let bytes = packet.first_chunk::<{ Head::BYTES }>().ok_or(Malformed)?;
+    /// The header at the beginning of a packet, and the data behind it.
+    #[inline]
+    pub fn from_bytes(packet: &[u8]) -> Result<(Head, &[u8]), Malformed> {
+        let (bytes, mut data) = packet.split_first_chunk::<{ Head::FIXED }>().ok_or(Malformed)?;
         let [kind, interface, flags, a, b, 0, 0, 0] = bytes[..8] else { return Err(Malformed) };
         if interface > 3 || flags & !(LONG | FLAG) != 0 || bytes[12..16] != [0; 4] {
             return Err(Malformed);
@@ -112,13 +122,16 @@ impl Head {
             (6, fail, 0) => Kind::Reply(*FAILS.get(usize::from(fail)).ok_or(Malformed)?),
             _ => return Err(Malformed),
         };
-        let (words, _) = bytes[16..56].as_chunks::<8>();
+        let (words, _) = bytes[16..].as_chunks::<8>();
         let word = |at: usize| u64::from_le_bytes(words[at]);
         let mut pt_index = [0; 4];
         pt_index.copy_from_slice(&bytes[8..12]);
         let mut operand = [0; OPERAND];
-        operand.copy_from_slice(&bytes[56..]);
-        Ok(Head {
+        if matches!(kind, Kind::FetchAtomic(..)) {
+            (operand, data) =
+                data.split_first_chunk().map(|(own, rest)| (*own, rest)).ok_or(Malformed)?;
+        }
+        let head = Head {
             kind,
             interface,
             long: flags & LONG != 0,
@@ -130,7 +143,8 @@ impl Head {
             length: word(3),
             remote_offset: word(4),
             operand,
-        })
+        };
+        Ok((head, data))
     }
 }
 
@@ -161,12 +175,14 @@ mod tests {
                 hdr_data: 3,
                 length: 4,
                 remote_offset: u64::MAX,
-                operand: [7; OPERAND],
+                operand: [if matches!(kind, Kind::FetchAtomic(..)) { 7 } else { 0 }; OPERAND],
             };
-            let mut packet = head.to_bytes().to_vec();
-            assert_eq!(Head::from_bytes(&packet), Ok(head));
-            packet.pop();
-            assert_eq!(Head::from_bytes(&packet), Err(Malformed));
+            let (bytes, len) = head.to_bytes();
+            assert_eq!(Head::from_bytes(&bytes[..len]), Ok((head, &[][..])));
+            let mut packet = bytes[..len].to_vec();
+            packet.push(9);
+            assert_eq!(Head::from_bytes(&packet), Ok((head, &[9][..])));
+            assert_eq!(Head::from_bytes(&bytes[..len - 1]), Err(Malformed));
         }
     }
 
@@ -177,8 +193,9 @@ mod tests {
             packet[..32].copy_from_slice(&bytes);
             packet[0] = kind;
             packet[5..8].fill(0);
-            if let Ok(head) = Head::from_bytes(&packet) {
-                prop_assert_eq!(&head.to_bytes()[..], &packet[..Head::BYTES]);
+            if let Ok((head, data)) = Head::from_bytes(&packet) {
+                let (bytes, len) = head.to_bytes();
+                prop_assert_eq!((&bytes[..len], packet.len() - len), (&packet[..len], data.len()));
             }
         }
     }

@@ -1,11 +1,14 @@
-//! The carrier of a program's messages: a communicator of MPI that only SAM knows.
+//! The carrier of a program's messages: packets of the engine that only SAM gets, and messages of a communicator that only
+//! SAM knows.
 //!
-//! A message is one of MPI's, with the content if that is short, else followed by a second one with the content, which
-//! MPI copies from memory to memory. Short is what MPI sends at once.
+//! A message is a packet, with the content if that is short, else followed by a message of MPI with the content, which
+//! MPI copies from memory to memory.
 
 use core::ffi::{CStr, c_char, c_int};
 use hpvm_abi::Entries;
 use hpvm_abi::constants::*;
+use hpvm_abi::models::{NOTHING, SAM, error_of};
+use hpvm_model::models;
 use hpvm_sam::{Buffer, Carrier, Fault, Head, Incoming, Outgoing};
 use std::rc::Rc;
 
@@ -36,11 +39,13 @@ fn failed(code: c_int) -> Fault {
     Fault::new(text.to_string_lossy())
 }
 
-const HEAD_TAG: c_int = 1;
 const CONTENT_TAG: c_int = 2;
 
-/// Bytes of a message whose content does not follow: as much as MPI sends eagerly everywhere.
+/// Bytes of a message whose content does not follow.
 const SHORT: usize = 4096;
+
+/// Packets sent between two looks at how many wait to leave.
+const LOOK: u32 = 64;
 
 /// A session of MPI: the engine runs while there is one, whatever the program does with `MPI_Init`.
 pub struct Session {
@@ -84,18 +89,15 @@ impl Session {
     }
 }
 
-/// What a send under way still reads.
-enum Held {
-    Head(#[allow(dead_code, reason = "owns the memory")] Box<[u8; SHORT]>),
-    Content(#[allow(dead_code, reason = "owns the memory")] Rc<Buffer>),
-}
-
 pub struct Mpi {
     comm: MPI_Comm,
-    /// Where messages are put together, and where they arrive.
-    out: Box<[u8; SHORT]>,
-    came: Box<[u8; SHORT]>,
-    under_way: Vec<(MPI_Request, Held)>,
+    /// Where messages arrive.
+    came: Box<[u8; hpvm_abi::models::PACKET]>,
+    /// Sends of contents, which are held until they are done.
+    under_way: Vec<(MPI_Request, Rc<Buffer>)>,
+    /// Packets that waited to leave, when it was last looked, and those sent since.
+    unsent: usize,
+    unseen: u32,
     /// Messages to and from each rank, without those of contents.
     sent: Vec<u64>,
     received: Vec<u64>,
@@ -104,43 +106,46 @@ pub struct Mpi {
 impl Mpi {
     fn new(comm: MPI_Comm, ranks: u32) -> Mpi {
         let count = vec![0; ranks as usize];
-        let buffer = || Box::new([0; SHORT]);
         Mpi {
             comm,
-            out: buffer(),
-            came: buffer(),
+            came: Box::new([0; hpvm_abi::models::PACKET]),
             under_way: Vec::new(),
+            unsent: 0,
+            unseen: 0,
             sent: count.clone(),
             received: count,
         }
     }
 
-    /// Starts to send; what is held stays until the send is done.
-    fn start(
-        &mut self,
-        to: u32,
-        tag: c_int,
-        from: *const u8,
-        len: usize,
-    ) -> Result<Option<MPI_Request>, Fault> {
+    /// Starts to send a content.
+    fn send_content(&mut self, to: u32, content: Rc<Buffer>) -> Result<(), Fault> {
         let mpi = &entries().standard;
-        let mut request = MPI_REQUEST_NULL;
-        let mut done = 0;
-        // SAFETY: the caller keeps `len` bytes at `from` until the request is done.
+        let (mut request, mut done) = (MPI_REQUEST_NULL, 0);
+        // SAFETY: the content is held until the request is done.
         unsafe {
-            let (len, to) = (len as MPI_Count, to as c_int);
-            checked((mpi.MPI_Isend_c)(
-                from.cast(),
-                len,
-                MPI_BYTE,
-                to,
-                tag,
-                self.comm,
-                &mut request,
-            ))?;
+            let (at, len) = (content.address().cast(), content.len() as MPI_Count);
+            let (to, comm) = (to as c_int, self.comm);
+            checked((mpi.MPI_Isend_c)(at, len, MPI_BYTE, to, CONTENT_TAG, comm, &mut request))?;
             checked((mpi.MPI_Test)(&mut request, &mut done, MPI_STATUS_IGNORE))?;
         }
-        Ok((done == 0).then_some(request))
+        if done == 0 {
+            self.under_way.push((request, content));
+        }
+        Ok(())
+    }
+
+    fn count_unsent(&mut self) {
+        self.unseen = 0;
+        // SAFETY: takes a number.
+        self.unsent = unsafe { (models().unsent)(SAM) };
+    }
+
+    /// Before a call that receives: what is over is forgotten.
+    fn look_back(&mut self) -> Result<(), Fault> {
+        if self.unsent > 0 {
+            self.count_unsent();
+        }
+        if self.under_way.is_empty() { Ok(()) } else { self.sweep() }
     }
 
     /// Forgets sends that are done.
@@ -159,28 +164,22 @@ impl Mpi {
         result
     }
 
-    /// Receives the message that waits, or comes, from `source`.
-    fn receive_from(&mut self, source: c_int) -> Result<Incoming, Fault> {
-        let mut status = MPI_Status::default();
-        // SAFETY: room for the longest message; the place is ours.
-        checked(unsafe {
-            (entries().standard.MPI_Recv)(
-                self.came.as_mut_ptr().cast(),
-                SHORT as c_int,
-                MPI_BYTE,
-                source,
-                HEAD_TAG,
-                self.comm,
-                &mut status,
-            )
-        })?;
-        self.taken(&status)
+    /// Waits for a message, or until `other` may be done, if it is a request.
+    fn wait(&mut self, other: &[MPI_Request]) -> Result<Option<Incoming>, Fault> {
+        let mut from = 0;
+        // SAFETY: room for the longest packet; requests of ours.
+        let length = unsafe {
+            let (place, all) = (self.came.as_mut_ptr(), other.as_ptr());
+            (models().wait)(SAM, place, &mut from, all, other.len(), 1)
+        };
+        self.taken(length, from)
     }
 
-    /// What lies where messages arrive, and its content.
-    fn taken(&mut self, status: &MPI_Status) -> Result<Incoming, Fault> {
-        let len = (status.bytes() as usize).min(SHORT);
-        let from = status.MPI_SOURCE;
+    /// What lies where messages arrive, and its content, if a call has brought something.
+    fn taken(&mut self, length: isize, from: u32) -> Result<Option<Incoming>, Fault> {
+        let Ok(len) = usize::try_from(length) else {
+            return if length < NOTHING { Err(failed(error_of(length))) } else { Ok(None) };
+        };
         let head = Head::from_bytes(&self.came[..len])?;
         if let Some(count) = self.received.get_mut(from as usize) {
             *count += 1;
@@ -191,12 +190,12 @@ impl Mpi {
         } else if here as u64 == head.len {
             Some(Buffer::copied(&self.came[Head::BYTES..len])?)
         } else if here == 0 {
-            Some(self.content(from, &head)?)
+            Some(self.content(from as c_int, &head)?)
         } else {
             let text = format!("{here} bytes of {} from rank {from}", head.len);
             return Err(Fault::new(text));
         };
-        Ok(Incoming { from: from as u32, head, content })
+        Ok(Some(Incoming { from, head, content }))
     }
 
     /// The message with the content, which was sent together with the head.
@@ -235,36 +234,18 @@ impl Mpi {
 
     /// Waits for a message, or for `other` to be done. None: it is, and its handle is null.
     pub fn receive_or(&mut self, other: &mut MPI_Request) -> Result<Option<Incoming>, Fault> {
-        self.sweep()?;
-        let mpi = &entries().standard;
-        let mut requests = [MPI_REQUEST_NULL, *other];
-        let mut status = MPI_Status::default();
-        let (mut which, mut was) = (0, 0);
-        let into = self.came.as_mut_ptr().cast();
-        // SAFETY: room for the longest message, which stays until the request is done or cancelled; the places are ours.
-        unsafe {
-            let posted = &mut requests[0];
-            let most = SHORT as c_int;
-            checked((mpi.MPI_Irecv)(
-                into,
-                most,
-                MPI_BYTE,
-                MPI_ANY_SOURCE,
-                HEAD_TAG,
-                self.comm,
-                posted,
-            ))?;
-            checked((mpi.MPI_Waitany)(2, requests.as_mut_ptr(), &mut which, &mut status))?;
-            *other = requests[1];
-            if which == 0 {
-                return self.taken(&status).map(Some);
+        self.look_back()?;
+        loop {
+            if let Some(incoming) = self.wait(core::slice::from_ref(other))? {
+                return Ok(Some(incoming));
             }
-            checked((mpi.MPI_Cancel)(&mut requests[0]))?;
-            checked((mpi.MPI_Wait)(&mut requests[0], &mut status))?;
-            checked((mpi.MPI_Test_cancelled)(&status, &mut was))?;
+            let mut done = 0;
+            // SAFETY: our request.
+            checked(unsafe { (entries().standard.MPI_Test)(other, &mut done, MPI_STATUS_IGNORE) })?;
+            if done != 0 {
+                return Ok(None);
+            }
         }
-        // A message may have come in the last moment: then it is to be handled, and `other` asked again.
-        if was != 0 { Ok(None) } else { self.taken(&status).map(Some) }
     }
 
     /// Receives what others have sent and nobody needs any more, and ends. Collective: nobody sends meanwhile.
@@ -283,10 +264,8 @@ impl Mpi {
                 self.comm,
             )
         })?;
-        for (rank, count) in coming.into_iter().enumerate() {
-            while self.received[rank] < count {
-                self.receive_from(rank as c_int)?;
-            }
+        while self.received.iter().zip(&coming).any(|(received, sent)| received < sent) {
+            self.wait(&[])?;
         }
         for (request, _) in &mut self.under_way {
             // SAFETY: our request, whose memory is held.
@@ -304,53 +283,37 @@ impl Carrier for Mpi {
             self.sweep()?;
         }
         self.sent[to as usize] += 1;
-        self.out[..Head::BYTES].copy_from_slice(&head.to_bytes());
-        let mut len = Head::BYTES;
-        let mut long = None;
-        if let Some(content) = content {
-            let end = len.saturating_add(content.len());
-            match self.out.get_mut(len..end) {
-                Some(room) => {
-                    room.copy_from_slice(content.bytes());
-                    len = end;
-                }
-                None => long = Some(content),
-            }
+        self.unseen += 1;
+        if self.unseen >= LOOK {
+            self.count_unsent();
         }
-        if let Some(request) = self.start(to, HEAD_TAG, self.out.as_ptr(), len)? {
-            let held = std::mem::replace(&mut self.out, Box::new([0; SHORT]));
-            self.under_way.push((request, Held::Head(held)));
+        let short = content.as_ref().filter(|content| content.len() <= SHORT - Head::BYTES);
+        let bytes = short.map_or(&[][..], |content| content.bytes());
+        let packed = head.to_bytes();
+        // SAFETY: as many bytes at both.
+        checked(unsafe {
+            let (at, len) = (packed.as_ptr(), packed.len());
+            (models().send)(SAM, to, at, len, bytes.as_ptr(), bytes.len())
+        })?;
+        match content {
+            Some(content) if content.len() > SHORT - Head::BYTES => self.send_content(to, content),
+            _ => Ok(()),
         }
-        if let Some(content) = long
-            && let Some(request) = self.start(to, CONTENT_TAG, content.address(), content.len())?
-        {
-            self.under_way.push((request, Held::Content(content)));
-        }
-        Ok(())
     }
 
     fn receive(&mut self, wait: bool) -> Result<Option<Incoming>, Fault> {
-        if !self.under_way.is_empty() {
-            self.sweep()?;
-        }
+        self.look_back()?;
         if wait {
-            return self.receive_from(MPI_ANY_SOURCE).map(Some);
+            return self.wait(&[]);
         }
-        let mut status = MPI_Status::default();
-        let mut found = 0;
-        // SAFETY: the places are ours.
-        checked(unsafe {
-            let comm = self.comm;
-            (entries().standard.MPI_Iprobe)(MPI_ANY_SOURCE, HEAD_TAG, comm, &mut found, &mut status)
-        })?;
-        if found == 0 {
-            return Ok(None);
-        }
-        self.receive_from(status.MPI_SOURCE).map(Some)
+        let mut from = 0;
+        // SAFETY: room for the longest packet; the place is ours.
+        let length = unsafe { (models().take)(SAM, self.came.as_mut_ptr(), &mut from) };
+        self.taken(length, from)
     }
 
     fn backlog(&self) -> usize {
-        self.under_way.len()
+        self.under_way.len() + self.unsent
     }
 }
 

@@ -112,6 +112,10 @@ pub fn init() {
     if !matches!(state().stage, Stage::Before) {
         end_with("sam_init", "was called a second time; expected once");
     }
+    if !hpvm_model::fits() {
+        let text = "libsam.so.1 and libmpi_abi.so.1 are of different versions of hpvm";
+        end_with("sam_init", text);
+    }
     // SAFETY: takes no arguments.
     let joined = checked(unsafe { (entries().extra.init_for_model)() });
     let (session, carrier) = checked_for("sam_init", joined.and_then(|()| Session::open()));

@@ -2,14 +2,19 @@
 
 use crate::Fault;
 use core::ptr::NonNull;
-use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::rc::Rc;
 
 /// Contents begin at a cache line, so that every type of a program may lie there.
 const ALIGNMENT: usize = 64;
+/// What every allocation has. More of an allocator takes it several times as long, so there are some bytes more instead.
+const GIVEN: usize = 16;
 
 /// Owned bytes, zero at first.
 pub struct Buffer {
+    /// As it was allocated.
+    block: NonNull<u8>,
+    /// The first [`ALIGNMENT`] in it.
     memory: NonNull<u8>,
     len: usize,
 }
@@ -18,22 +23,31 @@ impl Buffer {
     /// # Errors
     /// There is no memory.
     pub fn new(len: usize) -> Result<Buffer, Fault> {
-        let layout = Buffer::layout(len).ok_or_else(|| Fault::no_memory(len))?;
         // SAFETY: the layout has a size above 0.
-        let memory = NonNull::new(unsafe { alloc_zeroed(layout) });
-        Ok(Buffer { memory: memory.ok_or_else(|| Fault::no_memory(len))?, len })
+        Buffer::made(len, |layout| unsafe { alloc_zeroed(layout) })
     }
 
     /// # Errors
     /// There is no memory.
     pub fn copied(bytes: &[u8]) -> Result<Buffer, Fault> {
-        let mut buffer = Buffer::new(bytes.len())?;
-        buffer.bytes_mut().copy_from_slice(bytes);
+        // SAFETY: as in `new`; the bytes are written before anybody reads them.
+        let buffer = Buffer::made(bytes.len(), |layout| unsafe { alloc(layout) })?;
+        // SAFETY: memory of ours of as many bytes.
+        unsafe { buffer.memory.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) };
         Ok(buffer)
     }
 
+    fn made(len: usize, allocate: impl FnOnce(Layout) -> *mut u8) -> Result<Buffer, Fault> {
+        let layout = Buffer::layout(len).ok_or_else(|| Fault::no_memory(len))?;
+        let block = NonNull::new(allocate(layout)).ok_or_else(|| Fault::no_memory(len))?;
+        let skip = block.addr().get().wrapping_neg() & (ALIGNMENT - 1);
+        // SAFETY: the block has as many bytes more than `len`.
+        Ok(Buffer { block, memory: unsafe { block.add(skip) }, len })
+    }
+
     fn layout(len: usize) -> Option<Layout> {
-        Layout::from_size_align(len.max(1), ALIGNMENT).ok()
+        let bytes = len.max(1).checked_add(ALIGNMENT - GIVEN)?;
+        Layout::from_size_align(bytes, GIVEN).ok()
     }
 
     pub fn len(&self) -> usize {
@@ -63,8 +77,8 @@ impl Buffer {
 impl Drop for Buffer {
     fn drop(&mut self) {
         if let Some(layout) = Buffer::layout(self.len) {
-            // SAFETY: `new` got the memory with this layout.
-            unsafe { dealloc(self.memory.as_ptr(), layout) };
+            // SAFETY: `made` got the block with this layout.
+            unsafe { dealloc(self.block.as_ptr(), layout) };
         }
     }
 }

@@ -220,7 +220,12 @@ impl Machine {
     }
 
     /// Handles what this rank has sent to itself. The end of every event.
+    #[inline]
     pub(crate) fn settle(&mut self) -> Result<(), Fault> {
+        if self.own.is_empty() { Ok(()) } else { self.handle_own() }
+    }
+
+    fn handle_own(&mut self) -> Result<(), Fault> {
         while let Some((head, content)) = self.own.pop_front() {
             self.handle(self.me, &head, content)?;
         }

@@ -45,7 +45,12 @@ impl<C: Carrier> Node<C> {
         self.machine.counters()
     }
 
+    #[inline]
     fn flush(&mut self) -> Result<(), Fault> {
+        if self.machine.has_outgoing() { self.send_all() } else { Ok(()) }
+    }
+
+    fn send_all(&mut self) -> Result<(), Fault> {
         while let Some(message) = self.machine.next_outgoing() {
             self.carrier.send(message)?;
         }
@@ -187,7 +192,7 @@ impl<C: Carrier> Node<C> {
     #[inline]
     pub fn use_end(&mut self, name: Name) -> Result<(), Fault> {
         self.machine.use_end(name)?;
-        if self.machine.has_outgoing() { self.flush() } else { Ok(()) }
+        self.flush()
     }
 
     /// Asks for a value. Does not block, unless thousands are asked for already.

@@ -7,10 +7,8 @@
 
 use crate::state::{Region, State};
 use crate::types::Name;
-use core::ffi::c_void;
-use hpvm_abi::constants::{MPI_Aint, MPI_BYTE, MPI_Count, MPI_UINT64_T};
 use hpvm_conflicts::{Log, Use};
-use hpvm_model::{done, fail, mpi};
+use hpvm_model::{Coded, fail};
 use std::sync::{Mutex, PoisonError};
 
 /// What an operation does with symmetric bytes.
@@ -47,6 +45,12 @@ impl Access {
             Access::Atomic => "an atomic operation",
         }
     }
+}
+
+impl Coded for Access {
+    fn code(self) -> u64 {
+        self as u64
+    }
 
     fn from_code(code: u64) -> Access {
         match code {
@@ -64,9 +68,6 @@ const MAX_PENDING: usize = 4096;
 
 /// Bits of an offset; the number of the region is above them.
 const OFFSET_BITS: u32 = 56;
-
-/// Words of a use in messages: first byte, end, access.
-const WORDS: usize = 3;
 
 /// What is known of the operations of this PE, by the PE whose memory they access.
 struct Known {
@@ -147,54 +148,10 @@ pub fn all_meet(s: &State, name: Name) {
     known.heard = false;
     let logs: Vec<Log<Access>> = known.since_barrier.iter_mut().map(std::mem::take).collect();
     drop(known);
-    let mut here = gather(s, name, &logs);
+    let mut here = hpvm_model::gather(name, s.world.comm, &logs);
     if let Some(pair) = here.conflict() {
         conflict(s, name, s.me, pair, "no barrier comes between them");
     }
-}
-
-/// Sends each PE what this one did there; what all did here.
-fn gather(s: &State, name: Name, logs: &[Log<Access>]) -> Log<Access> {
-    let words = |one: &Use<Access>| [one.first, one.end, one.access as u64];
-    let send: Vec<u64> = logs.iter().flat_map(Log::uses).flat_map(words).collect();
-    let counts: Vec<u64> = logs.iter().map(|log| (log.uses().len() * WORDS * 8) as u64).collect();
-    let mut due = vec![0_u64; counts.len()];
-    let comm = s.world.comm;
-    // SAFETY: a word for each PE.
-    done(name, unsafe {
-        let (from, to) = (counts.as_ptr().cast(), due.as_mut_ptr().cast());
-        (mpi().MPI_Alltoall)(from, 1, MPI_UINT64_T, to, 1, MPI_UINT64_T, comm)
-    });
-    let (sent, sent_at) = parts(&counts);
-    let (got, got_at) = parts(&due);
-    let mut recv = vec![0_u64; (due.iter().sum::<u64>() / 8) as usize];
-    // SAFETY: as many bytes as the counts say, which the PEs have told each other.
-    done(name, unsafe {
-        let (from, to) = (send.as_ptr().cast::<c_void>(), recv.as_mut_ptr().cast::<c_void>());
-        let (sent, sent_at) = (sent.as_ptr(), sent_at.as_ptr());
-        let (got, got_at) = (got.as_ptr(), got_at.as_ptr());
-        (mpi().MPI_Alltoallv_c)(from, sent, sent_at, MPI_BYTE, to, got, got_at, MPI_BYTE, comm)
-    });
-    let mut log = Log::default();
-    for (origin, (at, len)) in got_at.iter().zip(&got).enumerate() {
-        let from = *at as usize / 8;
-        for [first, end, code] in recv[from..from + *len as usize / 8].as_chunks::<WORDS>().0 {
-            let access = Access::from_code(*code);
-            log.note(Use { first: *first, end: *end, origin: origin as u32, access });
-        }
-    }
-    log
-}
-
-/// Lengths in bytes as MPI counts them, and where each part begins.
-fn parts(counts: &[u64]) -> (Vec<MPI_Count>, Vec<MPI_Aint>) {
-    let mut end = 0;
-    let begins = counts.iter().map(|len| {
-        end += *len;
-        (end - len) as MPI_Aint
-    });
-    let begins = begins.collect();
-    (counts.iter().map(|len| *len as MPI_Count).collect(), begins)
 }
 
 #[cold]

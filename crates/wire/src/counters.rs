@@ -66,6 +66,12 @@ counters! {
     datagrams_sent,
     /// Datagrams received from other hosts.
     datagrams_received,
+    /// Of the datagrams sent, those past the kernel (AF_XDP).
+    xdp_sent,
+    /// Of the datagrams received, those past the kernel (AF_XDP).
+    xdp_received,
+    /// How datagrams pass the kernel: 0 not, 1 in generic mode, 2 in native mode copied, 3 zero-copy.
+    xdp_mode,
     /// Datagrams sent again because no acknowledgement came.
     datagrams_resent,
     /// Datagrams of the job that were dropped: had come before, outside the window, or without room for them.

@@ -25,6 +25,9 @@ const PLASMA: (&str, &[&str]) =
     ("fdtd", &["--case", "plasma", "--cells", "12", "--thermal", "0.2"]);
 
 pub(crate) const HYDRO: (&str, &[&str]) = ("hydro", &["--cells", "16"]);
+/// Open ends: the faces there belong to no cell.
+pub(crate) const MHD: (&str, &[&str]) =
+    ("mhd", &["--start", "blast", "--nx", "12", "--ny", "14", "--nz", "16"]);
 pub(crate) const QMC: (&str, &[&str]) = ("qmc", &["--walkers", "50", "--block", "10"]);
 pub(crate) const VORTEX: (&str, &[&str]) = ("vortex", &["--around", "20", "--layers", "1"]);
 
@@ -216,6 +219,14 @@ fn hydro_agrees_with_exact_solutions() {
 }
 
 #[test]
+fn mhd_agrees_with_exact_and_published_answers_and_is_the_same_on_any_ranks() {
+    checks_itself_on("mhd", &[1, 5]);
+    let check =
+        |ranks| app(ranks, "mhd", &["--check"]).map(|command| succeed_within(command, LONG));
+    assert_eq!(check(2), check(3));
+}
+
+#[test]
 fn qmc_gives_the_published_energies_and_the_same_on_any_ranks() {
     checks_itself_on("qmc", &[1, 2, 3, 5]);
     let check =
@@ -296,6 +307,11 @@ fn a_restarted_hydro_ends_with_the_same_bits() {
 }
 
 #[test]
+fn a_restarted_mhd_ends_with_the_same_bits() {
+    restarts_with_the_same_bits(MHD);
+}
+
+#[test]
 fn a_restarted_qmc_ends_with_the_same_bits() {
     restarts_with_the_same_bits(QMC);
 }
@@ -346,6 +362,11 @@ fn an_fdtd_of_three_ranks_goes_on_with_others() {
 #[test]
 fn a_hydro_of_three_ranks_goes_on_with_others() {
     restarts_on_other_ranks(HYDRO, 5, 1e-8);
+}
+
+#[test]
+fn an_mhd_of_three_ranks_goes_on_with_others() {
+    restarts_on_other_ranks(MHD, 5, 1e-8);
 }
 
 #[test]
@@ -485,6 +506,13 @@ fn wrong_input_is_refused_in_a_sentence() {
         ("hydro", &["--start", "cube"], "sod, sedov, wave or shear is needed"),
         ("hydro", &["--border-y", "open"], "periodic, outflow or reflecting is needed"),
         ("hydro", &["--nx", "3"], "1 cell, or 4 or more"),
+        ("mhd", &["--start", "cube"], "ryu-jones, alfven, fast, slow or blast is needed"),
+        ("mhd", &["--ny", "32"], "as many cells in y as in z"),
+        (
+            "mhd",
+            &["--start", "brio-wu", "--nx", "1", "--ny", "8"],
+            "more than one cell along its axis",
+        ),
         ("qmc", &["--system", "li"], "he or h2 is needed"),
         ("qmc", &["--steps", "501"], "is no multiple of --block 500"),
         ("qmc", &["--block", "501"], "is no multiple of --branch 5"),
@@ -529,7 +557,7 @@ pub(crate) fn makes_a_picture_and_scaling_tables(what: (&str, &[&str])) {
 
 #[test]
 fn pictures_and_scaling_tables_are_made() {
-    for what in [MD, TREECODE, FDTD, HYDRO, VORTEX] {
+    for what in [MD, TREECODE, FDTD, HYDRO, MHD, VORTEX] {
         makes_a_picture_and_scaling_tables(what);
     }
 }

@@ -31,6 +31,7 @@ fn sweep_agrees_with_a_manufactured_solution_and_kobayashis_benchmark() {
 #[test]
 fn a_restarted_sweep_ends_with_the_same_bits() {
     restarts_with_the_same_bits(TWISTED);
+    restarts_with_the_same_bits(SHIELD);
 }
 
 /// Changes are the largest of all cells: the table has the same digits, wherever the cells are.

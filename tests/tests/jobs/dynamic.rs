@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use crate::common::{number, program, tell};
+use crate::common::{clean, number, prefix, program, run_within, tell, workspace};
 use crate::kill::job::Job;
 use crate::random::{Random, seed};
+use hpvm_tests::skip::skipped;
 
 /// How long a job may take to end after a kill. Without load it takes milliseconds.
 const SOON: Duration = Duration::from_secs(15);
@@ -134,4 +135,38 @@ fn jobs_that_have_met_end_together_until_they_part() {
     assert_eq!(code, 3, "{output}");
     let (code, output) = end(first);
     assert_eq!(code, 0, "{output}");
+}
+
+#[test]
+fn a_failure_while_three_jobs_part_ends_all_of_them() {
+    for _ in 0..3 {
+        let job = Job::start(2, &program("linked"), &[]).expect("starts");
+        let (code, output) = end(job);
+        assert!(code != 0 && output.contains("SIGKILL"), "{code}: {output}");
+    }
+}
+
+/// Processes that MPICH's launcher has started spawn others by ours, and publish names by its process manager.
+#[test]
+fn processes_of_another_launcher_spawn_and_publish_names() {
+    let peers = std::env::var_os("HPVM_PEERS").map(std::path::PathBuf::from);
+    let mpich = peers.unwrap_or_else(|| workspace().join("peers")).join("mpich");
+    if !mpich.join("bin/mpiexec").exists() {
+        return skipped(&format!("no MPICH in {}", mpich.display()));
+    }
+    let name = format!("names of {}", std::process::id());
+    for (arguments, code, lines) in [
+        (&["ring"][..], 0, ["done, 4 on "; 4].as_slice()),
+        (&["names", &name], 0, &["names: well"; 2]),
+        (&["apart-fails"], 0, &["a parent is still here"; 2]),
+        (&["abort"], 7, &["called MPI_Abort with code 7"]),
+    ] {
+        let mut job = clean(mpich.join("bin/mpiexec"));
+        job.args(["-n", "2"]).arg(program("dynamic")).args(arguments);
+        job.env("LD_LIBRARY_PATH", prefix().join("lib")).env_remove("HPVM_JOB_ID");
+        let outcome = run_within(job, ITSELF);
+        assert_eq!(outcome.code, Some(code), "{arguments:?}: {}", outcome.output);
+        let found = outcome.output.matches(lines[0]).count();
+        assert_eq!(found, lines.len(), "{arguments:?}: {}", outcome.output);
+    }
 }

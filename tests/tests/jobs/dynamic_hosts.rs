@@ -170,3 +170,41 @@ fn jobs_on_different_hosts_meet_and_part() {
     }
     assert_eq!(succeed(mpirun(&hosts, 2, &["-n", "1"], &["stranger", port])), "refused\n");
 }
+
+/// Names are the job's, on all of its hosts, and those of other jobs that run or were started on one of them.
+#[test]
+fn names_are_found_on_other_hosts() {
+    let Some(hosts) = Hosts::up(4, &[]) else { return };
+    let name = format!("a name; of {}", hosts.prefix());
+    let all = hosts.list();
+    for (ranks, place) in [(4, &*all), (2, &*format!("{},{}", hosts.name(3), hosts.name(2)))] {
+        let output = succeed(mpirun(&hosts, 1, &["-H", place], &["names", &name]));
+        assert_eq!(output, "names: well\n".repeat(ranks), "{place}");
+    }
+
+    // Published by a rank on host 2 of a job on 2 and 3 that was started on 1.
+    let place = format!("{},{}", hosts.name(2), hosts.name(3));
+    let shares = format!("{},{}", hosts.name(4), hosts.name(3));
+    let jobs: [(u32, &[&str]); 4] =
+        [(1, &["-n", "1"]), (3, &["-n", "1"]), (1, &["-H", &hosts.name(1)]), (4, &["-H", &shares])];
+    for (from, other) in jobs {
+        let mut first = Running::start(mpirun(&hosts, 1, &["-H", &place], &["part", &name]));
+        first.wait_for("published");
+        assert_eq!(succeed(mpirun(&hosts, from, other, &["free", &name])), "taken\n");
+        let (code, output) = Running::start(mpirun(&hosts, from, other, &["leave", &name])).end();
+        assert_eq!(code, Some(3), "{output}");
+        let (code, output) = first.end();
+        assert_eq!(code, Some(0), "{output}");
+    }
+
+    // Gone with the job, however that ends.
+    let mut first = Running::start(mpirun(&hosts, 1, &["-H", &place], &["meet", &name]));
+    first.wait_for("published");
+    drop(first);
+    for from in 1..=3 {
+        let end = Instant::now() + PATIENCE;
+        while succeed(mpirun(&hosts, from, &["-n", "1"], &["free", &name])) != "free\n" {
+            assert!(Instant::now() < end, "the name outlives its job on host {from}");
+        }
+    }
+}

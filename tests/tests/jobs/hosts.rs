@@ -122,6 +122,10 @@ fn spawning_in_slurm(cluster: &Cluster, mpirun: &str) {
         found.sort_unstable();
         assert_eq!(found, children.map(|host| format!("{host}: {universe}")), "{output}");
     }
+    // Names, which Slurm's process manager carries between the hosts.
+    let named =
+        cluster.command(&["srun", "--mpi=pmi2", "-N2", "-n2", &dynamic, "names", "a; name"]);
+    assert_eq!(succeed(named), "names: well\n".repeat(2));
 }
 
 #[test]

@@ -66,7 +66,8 @@ fn every_application_goes_on_from_its_checkpoint_when_a_rank_is_killed() {
     goes_on_by_itself(apps::MD, "20");
     // Short steps: its rings break up after some time.
     let vortex = ("vortex", &[apps::VORTEX.1, &["--dt", "0.0001"]].concat()[..]);
-    let others = [apps::TREECODE, apps::FDTD, apps::HYDRO, apps::QMC, vortex, apps_aspcg::CAVITY];
+    let others =
+        [apps::TREECODE, apps::FDTD, apps::HYDRO, apps::MHD, apps::QMC, vortex, apps_aspcg::CAVITY];
     for what in others {
         goes_on_by_itself(what, "10");
     }
@@ -150,7 +151,10 @@ struct Strike {
     what: String,
 }
 
-/// Kills ranks and pulls cables at random moments, until the job has ended.
+/// So often a run is disturbed: each time costs up to a minute's wait before the restart, and it must end at some time.
+const MOST_STRIKES: usize = 20;
+
+/// Kills ranks and pulls cables at random moments, until the job has ended or has been disturbed often enough.
 fn disturb(hosts: &Hosts, random: &mut Random, ended: impl Fn() -> bool) -> Vec<Strike> {
     let begin = Instant::now();
     let mut strikes = Vec::new();
@@ -163,7 +167,7 @@ fn disturb(hosts: &Hosts, random: &mut Random, ended: impl Fn() -> bool) -> Vec<
     };
     // Some ten times in the disturbed half.
     let between = (seconds() / 20).clamp(4, 180);
-    while pause(between / 2 + random.below(between)) {
+    while strikes.len() < MOST_STRIKES && pause(between / 2 + random.below(between)) {
         let host = 1 + random.below(u64::from(hosts.count())) as u32;
         let ranks = hosts.processes(host);
         let rank = ranks.iter().find(|(_, line)| runs_treecode(line));
@@ -190,7 +194,7 @@ fn disturb(hosts: &Hosts, random: &mut Random, ended: impl Fn() -> bool) -> Vec<
 
 /// So many steps take about this long.
 fn steps_in(duration: Duration, bodies: &[&str]) -> Option<u64> {
-    const TRIAL: u32 = 1000;
+    const TRIAL: u32 = 100;
     built()?;
     let start = Instant::now();
     let steps = TRIAL.to_string();
@@ -209,9 +213,11 @@ fn hours_of_treecode_with_kills_and_cuts() {
     let (home, marker, limit) =
         (folder("hours"), marker(), Duration::from_secs(4 * seconds() + 600));
     let (state, whole) = (home.join("state"), home.join("whole"));
+    // Some two seconds: less than between two disturbances.
+    let every = (4 * steps / seconds()).max(1).to_string();
     let length = |file| {
         let (steps, file) = (steps.to_string(), text(file).to_string());
-        ["--steps", &steps, "--every", "500", "--checkpoint", &file].map(str::to_string)
+        ["--steps", &steps, "--every", &every, "--checkpoint", &file].map(str::to_string)
     };
     let problem = |file| -> Vec<String> {
         bodies.iter().map(|word| word.to_string()).chain(length(file)).collect()

@@ -981,6 +981,12 @@ export interface components {
                 [key: string]: number;
             };
             /**
+             * Format: int32
+             * @description How often at most it is started again, when a host is lost or a rank is killed by a signal.
+             * @default 0
+             */
+            max_restarts?: number;
+            /**
              * Format: int64
              * @description Memory of all its processes on a host; a job that uses more is ended.
              * @default null
@@ -1053,6 +1059,11 @@ export interface components {
             array?: components["schemas"]["ArrayTask"] | null;
             /** @description It is being ended: a cancel was asked for and has not yet had its effect. */
             cancelling?: boolean;
+            /**
+             * Format: date-time
+             * @description Before this time it is not started again.
+             */
+            eligible?: string | null;
             /** Format: date-time */
             ended?: string | null;
             /**
@@ -1064,6 +1075,7 @@ export interface components {
             hosts: string[];
             /** Format: int64 */
             id: number;
+            last_failure?: components["schemas"]["Outcome"] | null;
             name: string;
             outcome?: components["schemas"]["Outcome"] | null;
             /** Format: int32 */
@@ -1073,6 +1085,11 @@ export interface components {
             ranks: number;
             /** @description Why it is not running yet, as a sentence. */
             reason?: string | null;
+            /**
+             * Format: int32
+             * @description How often it was started again.
+             */
+            restarts?: number;
             /** Format: date-time */
             started?: string | null;
             state: components["schemas"]["State"];

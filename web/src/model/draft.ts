@@ -18,6 +18,7 @@ export interface Draft {
   memory_bytes: string;
   queue: string;
   priority: string;
+  max_restarts: string;
   depends_on: string;
   array: string;
   workdir: string;
@@ -29,7 +30,7 @@ export interface Draft {
 
 export const EMPTY: Draft = {
   kind: "command", command: "", script: "", args: "", name: "", ranks: "1", nodes: "", cpus_per_rank: "",
-  time_limit_seconds: "", memory_bytes: "", queue: "", priority: "", depends_on: "", array: "", workdir: "",
+  time_limit_seconds: "", memory_bytes: "", queue: "", priority: "", max_restarts: "", depends_on: "", array: "", workdir: "",
   stdout: "", stderr: "", env: "", hold: false,
 };
 
@@ -68,6 +69,7 @@ export function toSpec(draft: Draft): { spec: JobSpec; problems: Problems } {
     memory_bytes: read("memory_bytes", parseBytes, "a size like 512M or 4G"),
     queue: text("queue"),
     priority: number("priority") ?? 0,
+    max_restarts: number("max_restarts") ?? 0,
     depends_on: read("depends_on", parseDependencies, "afterok:12, afterany:12 or afternotok:12, with commas between") ?? [],
     array: text("array"),
     workdir: text("workdir"),
@@ -97,6 +99,7 @@ export function fromSpec(spec: JobSpec): Draft {
     memory_bytes: spec.memory_bytes == null ? "" : bytesText(spec.memory_bytes),
     queue: text(spec.queue),
     priority: spec.priority ? String(spec.priority) : "",
+    max_restarts: spec.max_restarts ? String(spec.max_restarts) : "",
     depends_on: (spec.depends_on ?? []).map((each) => `${each.kind}:${each.job}`).join(", "),
     array: text(spec.array),
     workdir: text(spec.workdir),

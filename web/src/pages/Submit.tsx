@@ -56,6 +56,7 @@ export function Submit() {
           <TextField {...field("depends_on")} label="After other jobs" placeholder="afterok:12" />
           <TextField {...field("array")} label="Array" placeholder="0-9%2" />
           <TextField {...field("priority")} label="Priority" inputMode="numeric" placeholder="0" />
+          <TextField {...field("max_restarts")} label="Restarts" inputMode="numeric" placeholder="0" />
           <TextField {...field("env")} label="Environment" placeholder="NAME=value, one a line" lines={3} />
           <label class="check">
             <input type="checkbox" checked={draft.hold} onChange={(event) => set({ hold: event.currentTarget.checked })} />
@@ -80,7 +81,7 @@ export function Submit() {
 }
 
 function openDetails(draft: Draft): boolean {
-  const fields = ["name", "workdir", "stdout", "stderr", "depends_on", "array", "priority", "env"] as const;
+  const fields = ["name", "workdir", "stdout", "stderr", "depends_on", "array", "priority", "max_restarts", "env"] as const;
   return draft.hold || fields.some((field) => draft[field] !== "");
 }
 

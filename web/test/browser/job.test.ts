@@ -7,6 +7,12 @@ import { browserTest, idle, sequence } from "./harness";
 import { ended, host, job, pending, sample } from "../mock/data";
 import { Numbered } from "../mock/output";
 
+const again = pending(9, {
+  restarts: 1,
+  last_failure: { kind: "node_lost", detail: "host n2 was lost" },
+  reason: "is started again (restart 1 of 3): host n2 was lost",
+});
+
 browserTest("cancel asks first, ends the job, keeps its record and output", { prepare: (mock) => mock.add(job(9)) }, async ({ page, mock, open }) => {
   mock.written(9).write("kept\n");
   await open("/jobs/9");
@@ -37,6 +43,13 @@ browserTest("hold and release, and why something cannot be done", { prepare: (mo
   await page.getByText("It is held.").waitFor();
   await release.click();
   await page.getByText("Waits.").waitFor();
+});
+
+browserTest("a job that is started again says why, while it waits and while it runs", { prepare: (mock) => mock.add(again) }, async ({ page, mock, open }) => {
+  await open("/jobs/9");
+  await page.getByText("is started again (restart 1 of 3): host n2 was lost").waitFor();
+  mock.put({ ...again, state: "running", started: new Date().toISOString(), reason: null, estimated_start: null });
+  await page.getByText("Restart 1: host n2 was lost").waitFor();
 });
 
 browserTest("a record that is removed leads back to the list", { prepare: (mock) => mock.add(ended(9), ended(8)) }, async ({ page, mock, open }) => {

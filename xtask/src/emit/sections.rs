@@ -15,8 +15,10 @@ enum Role {
     Typed(String, String),
     /// It is copied.
     Copied,
-    /// Its datatype is stretched, or it is copied: name of the datatype; and whether it may be copied.
-    Parts(String, bool),
+    /// Its datatype is stretched, or it is copied: name of the datatype.
+    Parts(String),
+    /// Its datatype is stretched, or the request is told of another that describes all of it.
+    Divided,
     /// It must be contiguous.
     Whole,
     /// Only its address counts.
@@ -61,7 +63,7 @@ fn role(chapter: &Chapter, function: &Function, at: usize) -> Role {
     let reduces = params.iter().any(|p| p.decl.base(Form::Narrow) == "MPI_Op");
     match (chapter.name.as_str(), name) {
         ("pt2pt", _) if name.contains("ttach") => Role::Whole,
-        ("pt2pt", "MPI_Psend_init" | "MPI_Precv_init") => Role::Parts("datatype".to_owned(), false),
+        ("pt2pt", "MPI_Psend_init" | "MPI_Precv_init") => Role::Divided,
         ("datatype", "MPI_Get_address") | (_, "MPI_Free_mem") => Role::Address,
         ("datatype", _) if buffer == "outbuf" && name.starts_with("MPI_Pack") => Role::Copied,
         ("datatype", _) if buffer == "inbuf" && name.starts_with("MPI_Unpack") => Role::Copied,
@@ -70,7 +72,7 @@ fn role(chapter: &Chapter, function: &Function, at: usize) -> Role {
         ("coll", _) | ("op", _) if reduces => Role::Copied,
         ("coll", _) if name.contains("lltoallw") => Role::Copied,
         ("coll", _) if in_parts(name, buffer) => match datatype {
-            Some(datatype) => Role::Parts(datatype.decl.name.clone(), true),
+            Some(datatype) => Role::Parts(datatype.decl.name.clone()),
             None => Role::Copied,
         },
         _ => typed(),
@@ -94,7 +96,7 @@ pub fn chapter(chapter: &Chapter) -> Result<String, String> {
          use core::ffi::{{c_char, c_int, c_void}};\n\n\
          use hpvm_abi::constants::{{MPI_Aint, MPI_Count, MPI_Offset}};\n\n\
          use super::{} as plain;\nuse crate::Fortran;\n\
-         use crate::section::{{Copied, Descriptor, Parts, Typed, first, whole}};\n\
+         use crate::section::{{Copied, Descriptor, Divided, Parts, Typed, first, whole}};\n\
          use crate::text::external_length;\n",
         chapter.title, chapter.name
     );
@@ -148,12 +150,15 @@ fn generic(chapter: &Chapter, this: &Procedure<'_>) -> Result<String, String> {
                 set(&datatype, format!("{own}.datatype()"));
                 Err(format!("Typed::new::<F, D>({name}, *{count}, *{datatype})"))
             }
-            Role::Parts(datatype, copies) => {
+            Role::Parts(datatype) => {
                 set(&datatype, format!("{own}.datatype()"));
-                if copies {
-                    after.push_str(&end_of_copy(function, &own, written));
-                }
-                Err(format!("Parts::new::<F, D>({name}, *{datatype}, {copies})"))
+                after.push_str(&end_of_copy(function, &own, written));
+                Ok(format!("Parts::new::<F, D>({name}, *{datatype})"))
+            }
+            Role::Divided => {
+                set("datatype", format!("{own}.datatype()"));
+                after.push_str(&format!("        {own}.lay_out::<F>(request, ierror);\n"));
+                Err(format!("Divided::new::<F, D>({name}, *partitions, *count, *datatype)"))
             }
             Role::Copied => {
                 after.push_str(&end_of_copy(function, &own, written));

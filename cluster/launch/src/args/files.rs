@@ -3,19 +3,16 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use crate::error::{LaunchError, plain};
+use crate::error::LaunchError;
+use crate::text_file;
 
 /// More bytes are no such file.
 const FILE_MAX: u64 = 16 << 20;
 
 /// The words of the file, with `:` between its programs.
 pub fn words(shown: &str, path: &Path) -> Result<Vec<OsString>, LaunchError> {
-    use std::io::Read;
     let fault = |what: &str| LaunchError::usage(format!("'{shown} {}': {what}", path.display()));
-    let mut text = String::new();
-    std::fs::File::open(path)
-        .and_then(|file| file.take(FILE_MAX).read_to_string(&mut text))
-        .map_err(|error| fault(&plain(&error)))?;
+    let text = text_file::read(path, FILE_MAX).map_err(|unread| fault(&unread.to_string()))?;
     let mut words: Vec<OsString> = Vec::new();
     let text = text.replace("\\\n", " ");
     for (number, line) in text.lines().enumerate() {

@@ -6,7 +6,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::values::{
-    attached_count, export, parse_count, parse_duration, parse_input, parse_launcher,
+    attached_count, export, parse_count, parse_duration, parse_input, parse_lane, parse_launcher,
     parse_net_timeout, parse_restart_on, parse_restarts, parse_seconds, parse_universe, split_list,
     split_words, variable,
 };
@@ -197,6 +197,10 @@ impl Parser {
             Id::Preload => options.preload = true,
             Id::Monitor => options.genv.push((MONITOR.into(), "1".into())),
             Id::Net => options.genv.push(("HPVM_NET".into(), first)),
+            Id::Lane => {
+                parse_lane(shown, &first)?;
+                options.genv.push(("HPVM_LANE".into(), first));
+            }
             Id::NetTimeout => {
                 let limit = parse_net_timeout(shown, &first)?;
                 options.net_timeout = Some(limit);

@@ -125,6 +125,17 @@ pub fn parse_net_timeout(shown: &str, value: &OsStr) -> Result<Duration, LaunchE
     Err(LaunchError::usage(format!("'{shown} {text}': give 0.5 to 1000000 seconds")))
 }
 
+/// The value of `--lane`, for all ranks.
+pub fn parse_lane(shown: &str, value: &OsStr) -> Result<(), LaunchError> {
+    match value.to_str() {
+        Some("auto" | "udp" | "xdp") => Ok(()),
+        _ => {
+            let text = value.to_string_lossy();
+            Err(LaunchError::usage(format!("'{shown} {text}': give auto, udp or xdp")))
+        }
+    }
+}
+
 pub fn split_list(value: &OsStr) -> Vec<OsString> {
     value
         .as_bytes()

@@ -1,8 +1,5 @@
 //! Why a job failed, as far as it matters for starting it again.
 
-/// In front of the reason of a rank that gives up because a peer is lost (`hpvm_job::PEER_LOST`, of the library).
-pub(super) const PEER_LOST: &str = "peer-lost: ";
-
 /// The kinds of failure that end a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {

@@ -2,6 +2,7 @@
 
 use super::super::*;
 use super::*;
+use crate::dispatcher::leaving::Found;
 use crate::remote::frame::Frame;
 
 const T0: Duration = Duration::ZERO;
@@ -248,4 +249,87 @@ fn programs_that_are_missing_on_one_host() {
     let text = "host 'b': program 'x' not found in PATH".to_string();
     frame(&mut job, 2, Frame::NotStarted { rank: 3, text: text.clone(), code: 127 });
     assert_eq!(error(&actions(&mut job)), text);
+}
+
+/// The line of a rank of host 1 that looks a name up, and what follows.
+fn look_up(job: &mut Dispatcher) -> Vec<Action> {
+    let line = b"cmd=lookup_name service=s".to_vec();
+    frame(job, 2, Frame::Ask { rank: 2, line });
+    actions(job)
+}
+
+#[test]
+fn names_are_looked_for_on_all_hosts() {
+    let mut job = job();
+    let answer = |port: Option<&str>| {
+        let text = Server::found(port);
+        vec![Action::Down { link: Some(0), frame: Frame::Reply { rank: 2, text } }]
+    };
+    let find = |search| Action::Find { search, service: "s".to_string() };
+    let port = || Some("p".to_string());
+
+    // On ours; what comes of a search that has ended changes nothing.
+    assert_eq!(look_up(&mut job), [find(0)]);
+    job.handle(Event::Found { search: 0, port: port() }, T0);
+    assert_eq!(actions(&mut job), answer(Some("p")));
+    job.handle(Event::Found { search: 0, port: port() }, T0);
+
+    // On the last one of the others, or on none.
+    for (search, last) in [(1, port()), (2, None)] {
+        assert_eq!(look_up(&mut job), [find(search)]);
+        job.handle(Event::Found { search, port: None }, T0);
+        let service = "s".to_string();
+        let all = Action::Down { link: None, frame: Frame::Find { search, service } };
+        assert_eq!(actions(&mut job), [all]);
+        frame(&mut job, 2, Frame::Found { search, node: 1, port: None });
+        frame(&mut job, 4, Frame::Found { search, node: 2, port: None });
+        assert_eq!(actions(&mut job), []);
+        frame(&mut job, 6, Frame::Found { search, node: 3, port: last.clone() });
+        assert_eq!(actions(&mut job), answer(last.as_deref()));
+    }
+
+    // A host that is gone answers no more, and none answers for another.
+    look_up(&mut job);
+    job.handle(Event::Found { search: 3, port: None }, T0);
+    frame(&mut job, 2, Frame::Found { search: 3, node: 1, port: None });
+    actions(&mut job);
+    frame(&mut job, 4, Frame::Found { search: 3, node: 1, port: port() });
+    let after = actions(&mut job);
+    assert!(error(&after).contains("an answer of host 1"), "{after:?}");
+    assert!(after.contains(&answer(None)[0]), "{after:?}");
+}
+
+#[test]
+fn with_recovery_all_hosts_hear_who_has_died() {
+    let mut job = job();
+    job.with_recovery(true);
+    let ask = |job: &mut Dispatcher| {
+        job.handle(Event::Pmi { rank: 0, line: b"cmd=get key=hpvm-lost-ranks" }, T0);
+        match actions(job).pop() {
+            Some(Action::Reply { rank: 0, text }) => {
+                text.split_once("value=").expect("a value").1.trim().to_string()
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    for rank in 0..2 {
+        job.handle(Event::Pmi { rank, line: b"cmd=init pmi_version=1 pmi_subversion=1" }, T0);
+    }
+    for rank in 2..7 {
+        frame(&mut job, rank, Frame::State { rank, state: ClientState::Initialised });
+    }
+    assert_eq!(ask(&mut job), "none");
+    let killed = Ended::Signal { number: libc::SIGKILL, core: false };
+    let tells =
+        |lost: &str| down(Frame::Puts(vec![("hpvm-lost-ranks".to_string(), lost.to_string())]));
+    for (rank, lost) in [(2, "2"), (1, "2,1")] {
+        exit(&mut job, rank, killed, T0);
+        let done = actions(&mut job);
+        assert!(error(&done).contains("SIGKILL") && done.contains(&tells(lost)), "{done:?}");
+        assert_eq!(ask(&mut job), lost);
+    }
+    // Who leaves in order, or has never called MPI_Init, is missed by nobody in MPI; without recovery nobody asks.
+    frame(&mut job, 3, Frame::State { rank: 3, state: ClientState::Finalised });
+    exit(&mut job, 3, Ended::Code(0), T0);
+    assert_eq!(ask(&mut job), "2,1");
 }

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::dispatcher::leaving::Found;
 
 const T0: Duration = Duration::ZERO;
 

@@ -20,6 +20,7 @@ use crate::remote::frame::Frame;
 use crate::remote::order::Order;
 use crate::remote::start::Starter;
 use crate::sys::{self, Epoll};
+use hpvm_job::names::Names;
 
 /// How often orphans that have ended are collected while ranks run.
 const REAP_EVERY: Duration = Duration::from_millis(500);
@@ -36,6 +37,8 @@ pub struct Local {
     pub ranks: Vec<RankIo>,
     /// Connections to agents.
     pub links: Vec<LinkIo>,
+    /// Names that ranks of the job have published, held for other jobs on this host.
+    pub names: Names,
     /// How agents are started, if there are any.
     starter: Option<Starter>,
     start: Instant,
@@ -75,6 +78,7 @@ impl Local {
             leftovers,
             ranks: Vec::new(),
             links: Vec::new(),
+            names: Names::default(),
             starter,
             start: Instant::now(),
             reap_at: None,
@@ -98,6 +102,11 @@ impl Local {
             }
         };
         self.epoll.wait(timeout, tokens)
+    }
+
+    /// Holds these names no longer.
+    pub fn release_names(&mut self, services: &[String]) {
+        services.iter().for_each(|service| self.names.release(service));
     }
 
     // --- processes --------------------------------------------------------------------------

@@ -343,6 +343,15 @@ impl<'a> Executor<'a> {
                 Action::Signal(number) => self.here.signal_ranks(number),
                 Action::SignalLeftovers(number) => self.here.leftovers.signal(number),
                 Action::Survey => self.survey(),
+                Action::Hold { rank, service, port } => {
+                    let held = self.here.names.hold(&service, &port);
+                    self.handle(Event::Held { rank, service, port, held });
+                }
+                Action::Find { search, service } => {
+                    let port = hpvm_job::names::lookup(&service);
+                    self.handle(Event::Found { search, port });
+                }
+                Action::Release(services) => self.here.release_names(&services),
                 Action::StackTraces => self.stack_traces(),
                 Action::StopSelf => sys::kill(std::process::id() as i32, libc::SIGSTOP),
                 Action::Error(text) => self.error(&text),

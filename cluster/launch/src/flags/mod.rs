@@ -38,6 +38,7 @@ pub enum Id {
     Preload,
     Net,
     NetTimeout,
+    Lane,
     Export,
     Unset,
     GlobalEnv,

@@ -52,6 +52,9 @@ pub const WORKING: &[Flag] = &[
          It is removed at the end."),
     flag(Id::Net, Hosts, &["net", "iface"], &["NAME|CIDR"],
         "Use this network interface, or those in this network, between hosts (HPVM_NET)."),
+    flag(Id::Lane, Hosts, &["lane"], &["auto|udp|xdp"],
+        "How datagrams go between hosts (HPVM_LANE): through the kernel (udp), or past it by AF_XDP (xdp), which needs \
+         privileges and fails where it can't be had. auto is udp."),
     flag(Id::NetTimeout, Hosts, &["net-timeout"], &["SECONDS"],
         "Give a host up after so long without any sign of life, 0.5 to 1000000 (HPVM_NET_TIMEOUT). Default: 60."),
     flag(Id::Export, Environment, &["x", "set-env"], &["VAR[=VALUE]"],
@@ -166,8 +169,9 @@ pub const WORKING: &[Flag] = &[
     flag(Id::RestartWait, Other, &["restart-wait"], &["SECONDS"],
         "Try so long to reach a lost host again before the job goes on without it. Default: 0."),
     flag(Id::Recovery, Other, &["enable-recovery", "disable-auto-cleanup"], &[],
-        "A rank that fails does not end the others: for ranks that do not need each other. One that waits in MPI for a rank \
-         that is gone goes on waiting on its host, and on another gives up after --net-timeout, which ends the job."),
+        "A rank that fails does not end the others. A call of MPI that needs one that is gone ends with MPI_ERR_PROC_ABORTED, \
+         within some seconds. In a job on several hosts MPI_Finalize then ends the job, and so does, after --net-timeout, a \
+         message to a rank that is gone on another host."),
     flag(Id::NoRecovery, Other, &["disable-recovery", "enable-auto-cleanup", "cleanup"], &[],
         "A rank that fails ends the job, which is the default."),
     flag(Id::ReportPid, Other, &["report-pid"], &["FILE|-|+"],

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use super::affinity::Cpus;
 use super::topology::{Level, Topology};
-use crate::error::{LaunchError, plain};
+use crate::error::LaunchError;
+use crate::text_file;
 
 /// Where one rank runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,13 +21,9 @@ const FILE_MAX: u64 = 64 << 20;
 /// Reads a rankfile: `rank N=HOST slot=SLOT` in any order, every number from 0 once. `hosts` are
 /// those of the command line, for `+n0`.
 pub fn read(path: &Path, hosts: &[String]) -> Result<Vec<Seat>, LaunchError> {
-    use std::io::Read;
     let shown = path.display();
     let fault = |what: String| LaunchError::usage(format!("rankfile '{shown}': {what}"));
-    let mut text = String::new();
-    std::fs::File::open(path)
-        .and_then(|file| file.take(FILE_MAX).read_to_string(&mut text))
-        .map_err(|error| fault(plain(&error)))?;
+    let text = text_file::read(path, FILE_MAX).map_err(|unread| fault(unread.to_string()))?;
     parse(&text, hosts).map_err(fault)
 }
 

@@ -1,8 +1,9 @@
 //! The process manager's side of the PMI-1 wire protocol, without any input or output:
-//! [`line`] cuts a byte stream into commands, [`server`] answers them, [`tree`] joins the servers of
-//! several hosts.
+//! [`line`] cuts a byte stream into commands, [`server`] answers them, [`names`] those about published
+//! names, [`tree`] joins the servers of several hosts.
 
 pub mod line;
+pub mod names;
 pub mod server;
 pub mod tree;
 

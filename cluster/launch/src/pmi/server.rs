@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use super::line::{Command, clip};
+use super::names::Services;
 use super::tree::TreePosition;
 use super::{KEY_MAX, NAME_MAX, VALUE_MAX};
 
@@ -13,6 +14,11 @@ use super::{KEY_MAX, NAME_MAX, VALUE_MAX};
 pub const MAPPING_KEY: &str = "PMI_process_mapping";
 /// The key under which ranks find the job's random key, in hexadecimal.
 pub const JOB_KEY: &str = "hpvm-job-key";
+
+/// The key under which ranks find who has died, where the others go on: numbers with commas between them, or
+/// [`NOBODY_LOST`]. Without recovery the key does not exist.
+pub const LOST_KEY: &str = "hpvm-lost-ranks";
+pub const NOBODY_LOST: &str = "none";
 
 /// Bytes of keys and values that one job may store. A full 1024-byte value for each of a hundred
 /// thousand ranks fits.
@@ -52,6 +58,12 @@ pub enum ClientEvent {
     Opened,
     /// A command that only the topmost server can answer.
     Ask,
+    /// The rank publishes a name. [`Server::published`] answers when it is held on the launcher's host.
+    Hold { service: String, port: String },
+    /// The rank looks for a name that no rank has published. [`Server::found`] answers.
+    Find { service: String },
+    /// Names are published no longer.
+    Release { services: Vec<String> },
 }
 
 #[derive(Debug)]
@@ -79,8 +91,8 @@ pub struct Server {
     pub(super) values: HashMap<String, String>,
     /// Keys in the order of their first put, for `getbyidx`.
     keys: Vec<String>,
-    stored: usize,
-    services: HashMap<String, String>,
+    pub(super) stored: usize,
+    pub(super) services: Services,
     /// Processes that the user expects in all; none: any number.
     universe: Option<u32>,
     /// Ranks of this host that wait in the barrier.
@@ -106,7 +118,7 @@ impl Server {
             values: HashMap::new(),
             keys: Vec::new(),
             stored: 0,
-            services: HashMap::new(),
+            services: Services::default(),
             universe: Some(appnums.len() as u32),
             waiting: 0,
             place: TreePosition::alone(appnums.len() as u32),
@@ -179,9 +191,9 @@ impl Server {
             "publish_name" | "lookup_name" | "unpublish_name" if self.place.below => {
                 return Ok(event(ClientEvent::Ask));
             }
-            "publish_name" => self.publish(command)?,
-            "lookup_name" => self.lookup(command)?,
-            "unpublish_name" => self.unpublish(command)?,
+            "publish_name" | "lookup_name" | "unpublish_name" => {
+                return self.name_command(rank, command);
+            }
             "finalize" => {
                 return Ok(self.enter(rank, ClientState::Finalised, "cmd=finalize_ack rc=0"));
             }
@@ -190,18 +202,6 @@ impl Server {
             other => return Err(format!("'cmd={}' is not known", clip(other))),
         };
         Ok(answer(rank, reply))
-    }
-
-    /// The name service is one for the whole job: the topmost server answers for the others.
-    pub fn answer_for_below(&mut self, line: &[u8]) -> Option<String> {
-        let command = Command::parse(line).ok()?;
-        let reply = match command.name {
-            "publish_name" => self.publish(&command),
-            "lookup_name" => self.lookup(&command),
-            "unpublish_name" => self.unpublish(&command),
-            _ => return None,
-        };
-        reply.ok().map(|reply| reply + "\n")
     }
 
     fn maxes(&self) -> String {
@@ -271,6 +271,18 @@ impl Server {
         true
     }
 
+    /// Keeps a value as if a rank had put it: servers below hear of it when the next barrier opens.
+    pub fn publish_value(&mut self, key: &str, value: &str) {
+        if self.store(key, value) {
+            self.place.note(key);
+        }
+    }
+
+    /// The value of a key.
+    pub fn value(&self, key: &str) -> Option<&str> {
+        self.values.get(key).map(String::as_str)
+    }
+
     fn get(&self, command: &Command) -> Result<String, String> {
         self.check_name(command)?;
         let key = command.need("key")?;
@@ -307,38 +319,6 @@ impl Server {
         Ok(self.arrival(Some(rank)))
     }
 
-    fn publish(&mut self, command: &Command) -> Result<String, String> {
-        let (service, port) = (command.need("service")?, command.need("port")?);
-        if self.services.contains_key(service) {
-            return Ok("cmd=publish_result rc=-1 msg=duplicate_service".to_string());
-        }
-        let size = service.len() + port.len();
-        if self.stored + size > STORE_MAX {
-            return Ok("cmd=publish_result rc=-1 msg=name_space_is_full".to_string());
-        }
-        self.stored += size;
-        self.services.insert(service.to_string(), port.to_string());
-        Ok("cmd=publish_result info=ok rc=0 msg=success".to_string())
-    }
-
-    fn lookup(&self, command: &Command) -> Result<String, String> {
-        Ok(match self.services.get(command.need("service")?) {
-            Some(port) => format!("cmd=lookup_result info=ok rc=0 port={port}"),
-            None => "cmd=lookup_result rc=-1 msg=service_not_found".to_string(),
-        })
-    }
-
-    fn unpublish(&mut self, command: &Command) -> Result<String, String> {
-        let service = command.need("service")?;
-        Ok(match self.services.remove(service) {
-            Some(port) => {
-                self.stored -= service.len() + port.len();
-                "cmd=unpublish_result info=ok rc=0 msg=success".to_string()
-            }
-            None => "cmd=unpublish_result rc=-1 msg=service_not_found".to_string(),
-        })
-    }
-
     /// One line of a spawn: `key=value` until `endcmd`. A request may come in several parts.
     fn multi_line(&mut self, rank: u32, multi: Multi, line: &[u8]) -> Result<Outcome, String> {
         let text = std::str::from_utf8(line).map_err(|_| "it is not text".to_string())?.trim();
@@ -363,11 +343,11 @@ impl Server {
     }
 }
 
-fn event(event: ClientEvent) -> Outcome {
+pub(super) fn event(event: ClientEvent) -> Outcome {
     Outcome { replies: Vec::new(), event: Some(event) }
 }
 
-fn answer(rank: u32, mut reply: String) -> Outcome {
+pub(super) fn answer(rank: u32, mut reply: String) -> Outcome {
     reply.push('\n');
     Outcome { replies: vec![(rank, reply)], event: None }
 }
@@ -475,16 +455,11 @@ mod tests {
     }
 
     #[test]
-    fn abort_and_names() {
+    fn abort() {
         let mut server = server(1);
         let event = server.handle(0, b"cmd=abort exitcode=7 message=no more").event;
         let message = Some("no more".to_string());
         assert_eq!(event, Some(ClientEvent::Abort { code: 7, message }));
-        assert!(say(&mut server, 0, "cmd=publish_name service=s port=p").contains("rc=0"));
-        assert!(say(&mut server, 0, "cmd=publish_name service=s port=p").contains("rc=-1"));
-        assert!(say(&mut server, 0, "cmd=lookup_name service=s").contains("port=p"));
-        assert!(say(&mut server, 0, "cmd=unpublish_name service=s").contains("rc=0"));
-        assert!(say(&mut server, 0, "cmd=lookup_name service=s").contains("rc=-1"));
     }
 
     #[test]

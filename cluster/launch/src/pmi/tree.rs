@@ -230,8 +230,9 @@ mod tests {
         assert_eq!(outcome.event, Some(ClientEvent::State(ClientState::Finalised)));
         let ask = b"cmd=publish_name service=s port=p";
         assert_eq!(tree.servers[1].handle(1, ask).event, Some(ClientEvent::Ask));
-        assert!(tree.servers[0].answer_for_below(ask).unwrap().contains("rc=0"));
+        let outcome = tree.servers[0].handle_from_below(1, ask).unwrap();
+        assert!(matches!(outcome.event, Some(ClientEvent::Hold { .. })));
+        assert!(tree.servers[0].published(1, "s", "p", true).1);
         assert!(tree.say(0, "cmd=lookup_name service=s")[0].1.contains("port=p"));
-        assert_eq!(tree.servers[0].answer_for_below(b"cmd=put key=a value=b"), None);
     }
 }

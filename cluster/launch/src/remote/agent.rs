@@ -307,6 +307,13 @@ impl<'a> Agent<'a> {
                 Action::Cut(link) => self.here.cut(link),
                 Action::Stdin(bytes) => self.type_in(&bytes),
                 Action::Pause(paused) => self.paused = paused,
+                // Who publishes it may be on this host: then it is held already.
+                Action::Hold { service, port } => drop(self.here.names.hold(&service, &port)),
+                Action::Release(services) => self.here.release_names(&services),
+                Action::Find { search, service } => {
+                    let port = hpvm_job::names::lookup(&service);
+                    self.handle(Event::Found { search, port });
+                }
                 Action::Finish => self.end = Some(End::Finish),
                 Action::Die(why) => self.end = Some(End::Die(why)),
             }

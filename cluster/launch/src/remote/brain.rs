@@ -40,6 +40,12 @@ pub enum Action {
     Stdin(Vec<u8>),
     /// Whether outputs are not to be read.
     Pause(bool),
+    /// Hold a name of the job's, for other jobs on this host.
+    Hold { service: String, port: String },
+    /// Hold these names no longer.
+    Release(Vec<String>),
+    /// Look for a name on this host.
+    Find { search: u32, service: String },
     /// Send what waits to be sent, and end.
     Finish,
     /// End at once, and everything that was started here with us.
@@ -49,6 +55,8 @@ pub enum Action {
 /// The state of one agent.
 #[derive(Debug)]
 pub struct Brain {
+    /// Number of this host.
+    node: u32,
     /// Ranks of this host that have not ended.
     running: Vec<u32>,
     /// The rank that gets standard input, and whether it runs here.
@@ -81,6 +89,7 @@ impl Brain {
         pmi.set_universe(order.universe);
         pmi.store(JOB_KEY, &order.key);
         Self {
+            node: own.number,
             input: order.input,
             has_input: order.input.is_some_and(|rank| running.contains(&rank)),
             running,
@@ -158,7 +167,13 @@ impl Brain {
             Event::Survey(found) => self.surveyed(found, now),
             Event::Tick => self.tick(now),
             Event::OtherMpi { text } => self.up(Frame::OtherMpi(text)),
-            Event::LifelineCut | Event::OutputBroken { .. } | Event::FileBroken { .. } => {}
+            Event::Found { search, port } => {
+                self.up(Frame::Found { search, node: self.node, port });
+            }
+            Event::LifelineCut
+            | Event::Held { .. }
+            | Event::OutputBroken { .. }
+            | Event::FileBroken { .. } => {}
         }
     }
 
@@ -194,6 +209,18 @@ impl Brain {
             Frame::Pause(paused) => {
                 self.actions.push_back(Action::Pause(paused));
                 self.down(None, Frame::Pause(paused));
+            }
+            Frame::Hold { service, port } => {
+                self.down(None, Frame::Hold { service: service.clone(), port: port.clone() });
+                self.actions.push_back(Action::Hold { service, port });
+            }
+            Frame::Release(services) => {
+                self.down(None, Frame::Release(services.clone()));
+                self.actions.push_back(Action::Release(services));
+            }
+            Frame::Find { search, service } => {
+                self.down(None, Frame::Find { search, service: service.clone() });
+                self.actions.push_back(Action::Find { search, service });
             }
             Frame::Leave { kill } => self.leave(kill, now),
             Frame::Alive => {}
@@ -237,7 +264,12 @@ impl Brain {
             self.actions.push_back(Action::Reply { rank, text });
         }
         match outcome.event {
-            None | Some(ClientEvent::Opened) => {}
+            // The last ones are for the topmost server.
+            None
+            | Some(ClientEvent::Opened)
+            | Some(ClientEvent::Hold { .. })
+            | Some(ClientEvent::Find { .. })
+            | Some(ClientEvent::Release { .. }) => {}
             Some(ClientEvent::State(state)) => self.up(Frame::State { rank, state }),
             Some(ClientEvent::Abort { code, message }) => {
                 self.up(Frame::Abort { rank, code, message });
@@ -300,12 +332,18 @@ impl Brain {
                 }
                 self.up(frame);
             }
+            Frame::Found { node, .. } if !self.links.leads_to(link, node) => {
+                self.nonsense(link, "an answer of a host that it does not know");
+            }
             Frame::Order(_)
             | Frame::Signal(_)
             | Frame::Leave { .. }
             | Frame::Pause(_)
             | Frame::Open
             | Frame::Reply { .. }
+            | Frame::Hold { .. }
+            | Frame::Release(_)
+            | Frame::Find { .. }
             | Frame::Stdin(_) => self.nonsense(link, "what only the launcher sends"),
             frame => self.up(frame),
         }

@@ -49,6 +49,18 @@ pub enum Frame {
     },
     /// Bytes for the standard input of rank 0; none: its end.
     Stdin(Vec<u8>),
+    /// A name that a rank has published, to be held for other jobs on the agent's host.
+    Hold {
+        service: String,
+        port: String,
+    },
+    /// Names that are to be held no longer.
+    Release(Vec<String>),
+    /// A name that is to be looked for on the agent's host, and those below.
+    Find {
+        search: u32,
+        service: String,
+    },
 
     // From agents.
     Started {
@@ -112,6 +124,12 @@ pub enum Frame {
         text: String,
         code: i32,
     },
+    /// What a name stands for on the host of this number, if on anything.
+    Found {
+        search: u32,
+        node: u32,
+        port: Option<String>,
+    },
     /// A remark for the user.
     Note(String),
     /// A rank uses another MPI's library.
@@ -144,6 +162,10 @@ impl Frame {
             Frame::Open => 7,
             Frame::Reply { .. } => 8,
             Frame::Stdin(_) => 9,
+            // 10 is the filler.
+            Frame::Hold { .. } => 11,
+            Frame::Release(_) => 12,
+            Frame::Find { .. } => 13,
             Frame::Started { .. } => 32,
             Frame::NotStarted { .. } => 33,
             Frame::NotExecuted { .. } => 34,
@@ -162,6 +184,7 @@ impl Frame {
             Frame::Note(_) => 47,
             Frame::Left => 48,
             Frame::OtherMpi(_) => 49,
+            Frame::Found { .. } => 50,
         }
     }
 
@@ -179,6 +202,21 @@ impl Frame {
             }
             Frame::Leave { kill: flag } | Frame::Pause(flag) => {
                 w.u8(u8::from(*flag));
+            }
+            Frame::Hold { service, port } => {
+                w.bytes(service.as_bytes()).bytes(port.as_bytes());
+            }
+            Frame::Find { search, service } => {
+                w.u32(*search).bytes(service.as_bytes());
+            }
+            Frame::Found { search, node, port } => {
+                w.u32(*search).u32(*node).u8(u8::from(port.is_some()));
+                w.bytes(port.as_deref().unwrap_or("").as_bytes());
+            }
+            Frame::Release(services) => {
+                w.list(services, |w, service| {
+                    w.bytes(service.as_bytes());
+                });
             }
             Frame::Reply { rank, text } | Frame::Malformed { rank, text } => {
                 w.u32(*rank).bytes(text.as_bytes());
@@ -244,6 +282,9 @@ impl Frame {
             7 => Frame::Open,
             8 => Frame::Reply { rank: r.u32()?, text: r.text()? },
             9 => Frame::Stdin(r.rest().to_vec()),
+            11 => Frame::Hold { service: r.text()?, port: r.text()? },
+            12 => Frame::Release(r.list(Reader::text)?),
+            13 => Frame::Find { search: r.u32()?, service: r.text()? },
             32 => Frame::Started { rank: r.u32()?, pid: r.u32()? as i32 },
             33 => Frame::NotStarted { rank: r.u32()?, code: r.u32()? as i32, text: r.text()? },
             34 => Frame::NotExecuted { rank: r.u32()?, code: r.u32()? as i32, text: r.text()? },
@@ -268,6 +309,11 @@ impl Frame {
             47 => Frame::Note(String::from_utf8_lossy(r.rest()).into_owned()),
             48 => Frame::Left,
             49 => Frame::OtherMpi(String::from_utf8_lossy(r.rest()).into_owned()),
+            50 => {
+                let (search, node) = (r.u32()?, r.u32()?);
+                let (some, port) = (r.flag()?, r.text()?);
+                Frame::Found { search, node, port: some.then_some(port) }
+            }
             other => return Err(format!("a frame of unknown kind {other}")),
         })
     }
@@ -403,6 +449,14 @@ mod tests {
             prop::collection::vec((text, text), 0..4).prop_map(Frame::Puts),
             bytes.clone().prop_map(Frame::Order),
             bytes.clone().prop_map(Frame::Stdin),
+            (text, text).prop_map(|(service, port)| Frame::Hold { service, port }),
+            prop::collection::vec(text, 0..4).prop_map(Frame::Release),
+            (rank, text).prop_map(|(search, service)| Frame::Find { search, service }),
+            (rank, rank, prop::option::of(text)).prop_map(|(search, node, port)| Frame::Found {
+                search,
+                node,
+                port
+            }),
             any::<i32>().prop_map(Frame::Signal),
             any::<bool>().prop_map(|kill| Frame::Leave { kill }),
             (rank, text).prop_map(|(rank, text)| Frame::Reply { rank, text }),

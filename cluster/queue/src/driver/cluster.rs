@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{Driver, Embedded, Standing};
+use crate::attempt::Attempt;
 use crate::job::{Job, JobId, Share};
 use crate::node::Fleet;
 use crate::stepd::family;
@@ -23,10 +24,10 @@ impl Cluster {
     /// Makes the folders of jobs that are about to start here, before they are recorded as running:
     /// a job that runs by its record and has none is not started ([`Embedded`]). Gives those for
     /// which that is impossible, with why.
-    pub fn make_folders(&self, starting: &[(JobId, Vec<Share>)]) -> BTreeMap<JobId, String> {
+    pub fn make_folders(&self, starting: &[(Attempt, Vec<Share>)]) -> BTreeMap<JobId, String> {
         let here = |shares: &[Share]| shares.first().is_none_or(|s| s.host == self.local.host());
-        let ids = starting.iter().filter(|(_, shares)| here(shares)).map(|(id, _)| *id);
-        self.local.make_folders(&ids.collect::<Vec<_>>())
+        let local = starting.iter().filter(|(_, shares)| here(shares)).map(|(attempt, _)| *attempt);
+        self.local.make_folders(&local.collect::<Vec<_>>())
     }
 
     fn is_local(&self, job: &Job) -> bool {
@@ -43,8 +44,8 @@ impl Driver for Cluster {
         }
     }
 
-    fn gone(&mut self, id: JobId) {
-        self.local.gone(id);
+    fn gone(&mut self, attempt: Attempt) {
+        self.local.gone(attempt);
     }
 
     fn cancel(&mut self, job: &Job, by: &str) {
@@ -58,13 +59,13 @@ impl Driver for Cluster {
         self.fleet.forget(job);
         let here = |host: &str| host == self.local.host();
         if !self.is_local(job) && job.allocation.iter().any(|share| here(&share.host)) {
-            let mark = self.local.mark(job.id());
+            let mark = self.local.mark(job.attempt());
             // The launcher's agent has ended its ranks; this is for what it could not.
             std::thread::spawn(move || family::kill_marked(&mark));
         }
     }
 
-    fn remove(&mut self, id: JobId) -> Result<(), String> {
-        self.local.remove(id)
+    fn remove(&mut self, attempt: Attempt) -> Result<(), String> {
+        self.local.remove(attempt)
     }
 }

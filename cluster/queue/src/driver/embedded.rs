@@ -10,13 +10,15 @@ use std::process::{Command, Stdio};
 use super::watch::{self, Watch};
 use super::{Driver, Standing};
 use crate::account::{self, Account};
+use crate::attempt::Attempt;
 use crate::describe;
 use crate::job::{Job, JobId, Outcome, OutcomeKind, Share};
-use crate::stepd::family;
 use crate::stepd::order::{Order, replace};
-use crate::stepd::record::{self, Claim, End, Folder, Lock, Record};
+use crate::stepd::record::{self, Claim, End, Folder, Lock, Record, Seen};
+use crate::stepd::{cgroup, family};
 use crate::time::Stamp;
 use hpvm_launch::environment::{JOB_ID, MONITOR, NODELIST};
+use hpvm_launch::restart::COUNT;
 
 /// How often a supervisor is started that ends without claiming its job, before the job is given up.
 const TRIES: u32 = 5;
@@ -65,21 +67,21 @@ pub fn marks_of(data: &Path) -> String {
 }
 
 impl Settings {
-    /// The folder of a job.
-    pub fn folder(&self, id: JobId) -> Folder {
-        Folder(self.data.join("jobs").join(id.to_string()))
+    /// The folder of an attempt.
+    pub fn folder(&self, attempt: Attempt) -> Folder {
+        Folder(self.data.join("jobs").join(attempt.to_string()))
     }
 
     /// The largest number of a job that has a folder here; 0 when none has.
     pub fn newest_folder(&self) -> JobId {
         let entries = std::fs::read_dir(self.data.join("jobs")).into_iter().flatten().flatten();
-        let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse().ok();
-        entries.filter_map(number).max().unwrap_or(0)
+        let attempt = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse().ok();
+        entries.filter_map(attempt).map(|attempt: Attempt| attempt.job).max().unwrap_or(0)
     }
 
-    /// By what the processes of a job are known, on every host.
-    pub fn mark(&self, id: JobId) -> String {
-        format!("{}-{id}", self.marks)
+    /// By what the processes of an attempt are known, on every host.
+    pub fn mark(&self, attempt: Attempt) -> String {
+        format!("{}-{attempt}", self.marks)
     }
 
     fn workdir(&self, job: &Job) -> PathBuf {
@@ -90,9 +92,9 @@ impl Settings {
         job.spec.workdir.as_ref().map_or_else(home, PathBuf::from)
     }
 
-    /// The files that a job writes to, standard output first.
+    /// The files that a job's attempt writes to, standard output first.
     pub fn outputs(&self, job: &Job) -> (PathBuf, PathBuf) {
-        let folder = self.folder(job.id());
+        let folder = self.folder(job.attempt());
         let workdir = self.workdir(job);
         let named = |pattern: &String| workdir.join(describe::file_name(pattern, job, &self.host));
         let stdout = job.spec.stdout.as_ref().map(named);
@@ -104,7 +106,7 @@ impl Settings {
     /// Where the server keeps what another host has sent of a job's output. One file stands for both
     /// when the job writes both to one.
     pub fn received(&self, job: &Job) -> (PathBuf, PathBuf) {
-        let folder = self.folder(job.id());
+        let folder = self.folder(job.attempt());
         let joined = describe::is_joined(&job.spec);
         (folder.stdout(), if joined { folder.stdout() } else { folder.stderr() })
     }
@@ -124,7 +126,7 @@ impl Settings {
         }
         argv.push("-n".into());
         if spec.script.is_some() {
-            let script = self.folder(job.id()).script().display().to_string();
+            let script = self.folder(job.attempt()).script().display().to_string();
             argv.extend(["1".into(), "--".into(), script]);
             argv.extend(spec.args.iter().cloned());
         } else {
@@ -147,9 +149,11 @@ impl Settings {
             workdir: self.workdir(job),
             stdout,
             stderr,
+            append: job.summary.restarts > 0,
             time_limit_seconds: spec.time_limit_seconds,
             memory_bytes: spec.memory_bytes,
-            mark: self.mark(job.id()),
+            cpus: Some(crate::policy::cpus_on(job, &self.host)).filter(|cpus| *cpus > 0),
+            mark: self.mark(job.attempt()),
         }
     }
 
@@ -164,8 +168,11 @@ impl Settings {
         // For the rank map; a job may say no.
         env.entry(MONITOR.into()).or_insert_with(|| "1".into());
         let mut set = |name: &str, value: String| env.insert(name.to_string(), value);
-        set(JOB_ID, self.mark(job.id()));
+        set(JOB_ID, self.mark(job.attempt()));
         set("HPVM_QUEUE_JOB_ID", job.id().to_string());
+        if job.spec.max_restarts > 0 {
+            set(COUNT, job.summary.restarts.to_string());
+        }
         set("HPVM_QUEUE_JOB_NAME", job.summary.name.clone());
         set("HPVM_NTASKS", job.ranks().to_string());
         if let Some(hosts) = describe::host_list(job) {
@@ -199,15 +206,15 @@ impl Settings {
         Ok(())
     }
 
-    fn make_folder(&self, id: JobId) -> io::Result<()> {
+    fn make_folder(&self, attempt: Attempt) -> io::Result<()> {
         let mode = if self.system { 0o711 } else { 0o700 };
-        std::fs::DirBuilder::new().recursive(true).mode(mode).create(self.folder(id).0)
+        std::fs::DirBuilder::new().recursive(true).mode(mode).create(self.folder(attempt).0)
     }
 
     /// Writes what a supervisor needs.
     fn prepare(&self, job: &Job) -> io::Result<()> {
-        let folder = self.folder(job.id());
-        self.make_folder(job.id())?;
+        let folder = self.folder(job.attempt());
+        self.make_folder(job.attempt())?;
         let order = self.order(job);
         if let Some(script) = &job.spec.script {
             replace(&folder.script(), script.as_bytes(), 0o700)?;
@@ -225,13 +232,13 @@ pub struct Embedded {
     place: Settings,
     watch: Watch,
     /// The supervisors that are watched.
-    watched: BTreeMap<JobId, i32>,
-    tries: BTreeMap<JobId, u32>,
+    watched: BTreeMap<Attempt, i32>,
+    tries: BTreeMap<Attempt, u32>,
 }
 
 impl Embedded {
     /// `gone` is told of each supervisor that has ended.
-    pub fn new(place: Settings, gone: impl Fn(JobId) + Send + 'static) -> io::Result<Embedded> {
+    pub fn new(place: Settings, gone: impl Fn(Attempt) + Send + 'static) -> io::Result<Embedded> {
         let watch = Watch::start(gone)?;
         Ok(Embedded { place, watch, watched: BTreeMap::new(), tries: BTreeMap::new() })
     }
@@ -241,33 +248,33 @@ impl Embedded {
         &self.place.host
     }
 
-    pub fn mark(&self, id: JobId) -> String {
-        self.place.mark(id)
+    pub fn mark(&self, attempt: Attempt) -> String {
+        self.place.mark(attempt)
     }
 
     /// Makes the folders of these jobs, so that they are there after a power cut, too. Gives those
     /// that could not be made, with why.
-    pub fn make_folders(&self, ids: &[JobId]) -> BTreeMap<JobId, String> {
+    pub fn make_folders(&self, attempts: &[Attempt]) -> BTreeMap<JobId, String> {
         let told = |error: io::Error| format!("its folder cannot be made: {error}");
         let mut refused = BTreeMap::new();
-        for id in ids {
-            if let Err(error) = self.place.make_folder(*id) {
-                refused.insert(*id, told(error));
+        for attempt in attempts {
+            if let Err(error) = self.place.make_folder(*attempt) {
+                refused.insert(attempt.job, told(error));
             }
         }
-        if refused.len() == ids.len() {
+        if refused.len() == attempts.len() {
             return refused;
         }
         let synced = std::fs::File::open(self.place.data.join("jobs")).and_then(|f| f.sync_all());
         if let Err(error) = synced {
             let why = told(error);
-            refused.extend(ids.iter().map(|id| (*id, why.clone())));
+            refused.extend(attempts.iter().map(|attempt| (attempt.job, why.clone())));
         }
         refused
     }
 
     fn stand(&mut self, job: &Job) -> io::Result<Standing> {
-        let id = job.id();
+        let id = job.attempt();
         let folder = self.place.folder(id);
         // Each round ends or finds that something has changed meanwhile.
         for _ in 0..2 * TRIES {
@@ -290,14 +297,14 @@ impl Embedded {
                 return Ok(Standing::Ended(outcome, at));
             }
             if record::holder(&folder)?.is_none() {
-                return Ok(self.lost(job, seen.claim.as_ref()));
+                return Ok(self.lost(job, &seen));
             }
         }
         Ok(Standing::Later("its supervisor comes and goes".into()))
     }
 
     /// Watches the process that holds the lock; false when it no longer does.
-    fn watch_holder(&mut self, id: JobId, pid: i32, folder: &Folder) -> io::Result<bool> {
+    fn watch_holder(&mut self, id: Attempt, pid: i32, folder: &Folder) -> io::Result<bool> {
         if self.watched.get(&id) == Some(&pid) {
             return Ok(true);
         }
@@ -310,14 +317,14 @@ impl Embedded {
         Ok(true)
     }
 
-    fn put(&mut self, id: JobId, pid: i32, process: OwnedFd) {
+    fn put(&mut self, id: Attempt, pid: i32, process: OwnedFd) {
         self.watched.insert(id, pid);
         self.watch.add(id, process);
     }
 
     /// Starts a supervisor for a job that nobody has claimed.
     fn start(&mut self, job: &Job, folder: &Folder) -> io::Result<Option<Standing>> {
-        let id = job.id();
+        let id = job.attempt();
         if self.tries.get(&id).is_some_and(|tries| *tries >= TRIES) {
             // If this fails as well, the disk is full: begin anew.
             self.tries.remove(&id);
@@ -339,19 +346,29 @@ impl Embedded {
     /// It runs by its record and has no folder, which is made before that is recorded: the store was
     /// restored without the folders, or somebody has removed this one. It may have run.
     fn unknown(&self, job: &Job) -> Standing {
-        let folder = self.place.folder(job.id()).0;
+        let folder = self.place.folder(job.attempt()).0;
         let text = format!(
             "its folder {} is gone: whether it ran cannot be known, and it is not started again",
             folder.display()
         );
-        family::kill_marked(&self.place.mark(job.id()));
+        family::kill_marked(&self.place.mark(job.attempt()));
         Standing::Ended(Outcome::of(OutcomeKind::NodeLost).with(text), Stamp::now())
     }
 
     /// Its supervisor was killed: its launcher died with it, and whatever else is left dies now.
-    fn lost(&self, job: &Job, claim: Option<&Claim>) -> Standing {
-        let rebooted = claim.is_some_and(|claim| claim.boot != record::boot());
-        let text = match (rebooted, family::kill_marked(&self.place.mark(job.id()))) {
+    fn lost(&self, job: &Job, seen: &Seen) -> Standing {
+        let mark = self.place.mark(job.attempt());
+        let group = seen.launch.as_ref().and_then(|launch| launch.cgroup.as_ref());
+        // What else a record might name is not ours to end.
+        if let Some(group) = group.filter(|group| group.ends_with(&mark)) {
+            cgroup::end(group);
+        }
+        // It may have been killed before it could record the group.
+        if let Ok(home) = cgroup::home(std::process::id() as i32) {
+            home.end(&mark);
+        }
+        let rebooted = seen.claim.as_ref().is_some_and(|claim| claim.boot != record::boot());
+        let text = match (rebooted, family::kill_marked(&mark)) {
             (true, _) => "the machine was restarted while the job ran",
             (false, true) => "the job's supervisor was killed, and the job with it",
             (false, false) => "the job's supervisor was killed; a process of the job cannot be",
@@ -394,18 +411,18 @@ impl Driver for Embedded {
             Standing::Later(format!("it cannot be started or looked at now: {error}"))
         });
         if matches!(standing, Standing::Ended(..)) {
-            self.gone(job.id());
-            self.tries.remove(&job.id());
+            self.gone(job.attempt());
+            self.tries.remove(&job.attempt());
         }
         standing
     }
 
-    fn gone(&mut self, id: JobId) {
-        self.watched.remove(&id);
+    fn gone(&mut self, attempt: Attempt) {
+        self.watched.remove(&attempt);
     }
 
     fn cancel(&mut self, job: &Job, by: &str) {
-        let folder = self.place.folder(job.id());
+        let folder = self.place.folder(job.attempt());
         if !folder.cancel().exists() {
             // Without it the job ends all the same, only nobody's name is told.
             let _ = replace(&folder.cancel(), by.as_bytes(), 0o600);
@@ -418,8 +435,8 @@ impl Driver for Embedded {
         }
     }
 
-    fn remove(&mut self, id: JobId) -> Result<(), String> {
-        let folder = self.place.folder(id).0;
+    fn remove(&mut self, attempt: Attempt) -> Result<(), String> {
+        let folder = self.place.folder(attempt).0;
         match std::fs::remove_dir_all(&folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 Err(format!("{}: {error}", folder.display()))

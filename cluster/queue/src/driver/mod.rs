@@ -8,7 +8,8 @@ mod watch;
 pub use cluster::Cluster;
 pub use embedded::{Embedded, Settings, account_of, marks_of};
 
-use crate::job::{Job, JobId, Outcome};
+use crate::attempt::Attempt;
+use crate::job::{Job, Outcome};
 use crate::time::Stamp;
 
 /// How a job stands that shall run.
@@ -28,14 +29,14 @@ pub trait Driver: Send {
     fn attend(&mut self, job: &Job) -> Standing;
 
     /// The one who looked after the job is gone.
-    fn gone(&mut self, id: JobId);
+    fn gone(&mut self, attempt: Attempt);
 
     /// Sees to it that it ends.
     fn cancel(&mut self, job: &Job, by: &str);
 
-    /// The job's end is recorded.
+    /// The end of the job's attempt is recorded.
     fn recorded(&mut self, _: &Job) {}
 
-    /// Removes what is kept of a job beside its record.
-    fn remove(&mut self, id: JobId) -> Result<(), String>;
+    /// Removes what is kept of an attempt beside the job's record.
+    fn remove(&mut self, attempt: Attempt) -> Result<(), String>;
 }

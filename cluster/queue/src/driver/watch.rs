@@ -8,20 +8,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hpvm_launch::sys;
 
-use crate::job::JobId;
+use crate::attempt::Attempt;
 
 /// What is watched. Cloned handles speak of the same.
 #[derive(Debug)]
 pub struct Watch {
-    added: Arc<Mutex<Vec<(JobId, OwnedFd)>>>,
+    added: Arc<Mutex<Vec<(Attempt, OwnedFd)>>>,
     wake: OwnedFd,
 }
 
 impl Watch {
     /// Starts the thread; it calls `gone` with the job of each supervisor that ends, and itself ends
     /// when this value is dropped.
-    pub fn start(gone: impl Fn(JobId) + Send + 'static) -> io::Result<Watch> {
-        let added: Arc<Mutex<Vec<(JobId, OwnedFd)>>> = Arc::default();
+    pub fn start(gone: impl Fn(Attempt) + Send + 'static) -> io::Result<Watch> {
+        let added: Arc<Mutex<Vec<(Attempt, OwnedFd)>>> = Arc::default();
         let (read, wake) = sys::pipe()?;
         let inbox = Arc::clone(&added);
         let body = move || run(&read, &inbox, gone);
@@ -30,15 +30,15 @@ impl Watch {
     }
 
     /// Watches a process, whose descriptor this is.
-    pub fn add(&self, job: JobId, process: OwnedFd) {
+    pub fn add(&self, job: Attempt, process: OwnedFd) {
         self.added.lock().unwrap_or_else(PoisonError::into_inner).push((job, process));
         // The pipe is read as long as we live; when it is full the thread is about to look.
         let _ = sys::write(self.wake.as_raw_fd(), b"x");
     }
 }
 
-fn run(wake: &OwnedFd, inbox: &Mutex<Vec<(JobId, OwnedFd)>>, gone: impl Fn(JobId)) {
-    let mut watched: BTreeMap<i32, (JobId, OwnedFd)> = BTreeMap::new();
+fn run(wake: &OwnedFd, inbox: &Mutex<Vec<(Attempt, OwnedFd)>>, gone: impl Fn(Attempt)) {
+    let mut watched: BTreeMap<i32, (Attempt, OwnedFd)> = BTreeMap::new();
     loop {
         let new = std::mem::take(&mut *inbox.lock().unwrap_or_else(PoisonError::into_inner));
         watched.extend(new.into_iter().map(|(job, fd)| (fd.as_raw_fd(), (job, fd))));

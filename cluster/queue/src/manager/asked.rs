@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ACTIVE_MAX, Manager};
 use crate::apply::Event;
+use crate::attempt::Attempt;
 use crate::driver::Driver;
 use crate::job::{Job, JobId, State};
 use crate::node::{self, Capacity, Newest, NodeView, Orders, Report};
@@ -100,11 +101,12 @@ impl Manager {
         if let Some(job) = self.active.values().find(waits) {
             return Err(StoreError::Refused(format!("job {} depends on job {id}", job.id())));
         }
-        self.store.remove(id)?;
-        match self.config.mirror {
-            true => Ok(()),
-            false => self.driver.remove(id).map_err(StoreError::Failed),
+        let job = self.store.remove(id)?;
+        if self.config.mirror {
+            return Ok(());
         }
+        let mut all = Attempt::all(&job);
+        all.try_for_each(|attempt| self.driver.remove(attempt).map_err(StoreError::Failed))
     }
 
     /// When a job would start at the latest, and what it would wait for.
@@ -216,9 +218,11 @@ impl Manager {
     }
 
     /// The job of a host whose output it sends.
-    pub fn job_on(&self, name: &str, id: JobId) -> Result<Job, StoreError> {
-        let job = self.active.get(&id).filter(|job| job.first_host() == Some(name));
-        job.cloned().ok_or_else(|| StoreError::Missing(format!("job {id} does not run there")))
+    pub fn job_on(&self, name: &str, attempt: Attempt) -> Result<Job, StoreError> {
+        let job = self.active.get(&attempt.job);
+        let job = job.filter(|job| job.first_host() == Some(name) && job.attempt() == attempt);
+        let missing = || StoreError::Missing(format!("job {attempt} does not run there"));
+        job.cloned().ok_or_else(missing)
     }
 
     /// Whether ranks of a job are on this host, which is the one that reports under the name.

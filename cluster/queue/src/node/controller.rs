@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::protocol::{Looks, Ordered, Orders, Report, Said, Version, Work};
+use crate::attempt::Attempt;
 use crate::driver::Standing;
 use crate::job::{JobId, Outcome, OutcomeKind};
 use crate::time::Stamp;
@@ -57,7 +58,7 @@ pub struct Controller {
     /// Session and number of the last report.
     last: (u64, u64),
     last_seen: Stamp,
-    wishes: BTreeMap<JobId, Wish>,
+    wishes: BTreeMap<Attempt, Wish>,
 }
 
 impl Controller {
@@ -84,7 +85,7 @@ impl Controller {
 
     /// Wants a job there. Asked for again, it changes nothing.
     pub fn want(&mut self, work: Work) {
-        let id = work.job.id();
+        let id = work.job.attempt();
         if !self.wishes.contains_key(&id) {
             self.version.number += 1;
             self.wishes.insert(id, Wish { work, cancel: None, said: None, lost: None });
@@ -92,7 +93,7 @@ impl Controller {
     }
 
     /// Wants it to end.
-    pub fn cancel(&mut self, id: JobId, by: &str) {
+    pub fn cancel(&mut self, id: Attempt, by: &str) {
         if let Some(wish) = self.wishes.get_mut(&id).filter(|wish| wish.cancel.is_none()) {
             wish.cancel = Some(by.to_string());
             self.version.number += 1;
@@ -100,13 +101,13 @@ impl Controller {
     }
 
     /// Wants nothing of it there any more: its end is recorded.
-    pub fn forget(&mut self, id: JobId) {
+    pub fn forget(&mut self, id: Attempt) {
         if self.wishes.remove(&id).is_some() {
             self.version.number += 1;
         }
     }
 
-    pub fn wants(&self, id: JobId) -> bool {
+    pub fn wants(&self, id: Attempt) -> bool {
         self.wishes.contains_key(&id)
     }
 
@@ -116,7 +117,7 @@ impl Controller {
 
     /// All that is wanted.
     pub fn orders(&self) -> Orders {
-        let ordered = |(job, wish): (&JobId, &Wish)| Ordered {
+        let ordered = |(job, wish): (&Attempt, &Wish)| Ordered {
             job: *job,
             cancel: wish.cancel.clone(),
             work: (!wish.is_there()).then(|| wish.work.clone()),
@@ -149,14 +150,14 @@ impl Controller {
             self.identity.clone_from(&report.identity);
             for (id, wish) in &mut self.wishes {
                 wish.lost.get_or_insert_with(|| "the host was set up anew".into());
-                news.insert(*id);
+                news.insert(id.job);
             }
         } else if (report.session, report.number) <= self.last {
             return Err(Refused::Stale);
         }
         self.last = (report.session, report.number);
         self.last_seen = now;
-        let mut told: BTreeMap<JobId, &Said> =
+        let mut told: BTreeMap<Attempt, &Said> =
             report.jobs.iter().map(|told| (told.job, &told.said)).collect();
         for (id, wish) in &mut self.wishes {
             match told.remove(id) {
@@ -167,12 +168,12 @@ impl Controller {
                         // The orders have the job in full again.
                         self.version.number += 1;
                     }
-                    news.insert(*id);
+                    news.insert(id.job);
                 }
                 // It had the job, and has it no more.
                 None if wish.said.is_some() && !wish.work.part && wish.lost.is_none() => {
                     wish.lost = Some("the host knows nothing of it any more".into());
-                    news.insert(*id);
+                    news.insert(id.job);
                 }
                 _ => {}
             }
@@ -181,7 +182,7 @@ impl Controller {
     }
 
     /// How a job stands. A host that is silent for `limit` seconds has lost it.
-    pub fn standing(&self, id: JobId, now: Stamp, limit: u64) -> Standing {
+    pub fn standing(&self, id: Attempt, now: Stamp, limit: u64) -> Standing {
         let lost = |text: &str| {
             Standing::Ended(Outcome::of(OutcomeKind::NodeLost).with(text), Stamp::now())
         };
@@ -209,7 +210,10 @@ mod tests {
     }
 
     fn report(number: u64, jobs: &[(JobId, Said)]) -> Report {
-        let jobs = jobs.iter().map(|(job, said)| Told { job: *job, said: said.clone() }).collect();
+        let jobs = jobs
+            .iter()
+            .map(|(job, said)| Told { job: Attempt::first(*job), said: said.clone() })
+            .collect();
         Report { identity: "a".into(), session: 1, number, jobs, ..Report::default() }
     }
 
@@ -219,6 +223,7 @@ mod tests {
         controller
     }
 
+    const FIRST: Attempt = Attempt { job: 1, restarts: 0 };
     const NOW: Stamp = Stamp(1_000_000);
 
     fn kind(standing: &Standing) -> Option<OutcomeKind> {
@@ -238,12 +243,12 @@ mod tests {
         assert!(controller.orders().jobs[0].work.is_none());
         assert_eq!(controller.report(&report(2, &[]), NOW, 10), Err(Refused::Stale));
         assert_eq!(controller.report(&report(1, &[]), NOW, 10), Err(Refused::Stale));
-        assert_eq!(controller.standing(1, NOW, 300), Standing::Runs);
+        assert_eq!(controller.standing(FIRST, NOW, 300), Standing::Runs);
         let end = Said::Ended(Outcome::exit(3), NOW);
         assert_eq!(controller.report(&report(3, &[(1, end)]), NOW, 10), Ok(vec![1]));
-        assert_eq!(controller.standing(1, NOW, 300), Standing::Ended(Outcome::exit(3), NOW));
+        assert_eq!(controller.standing(FIRST, NOW, 300), Standing::Ended(Outcome::exit(3), NOW));
         let before = controller.version();
-        controller.forget(1);
+        controller.forget(FIRST);
         assert!(controller.version() > before && controller.orders().jobs.is_empty());
     }
 
@@ -255,7 +260,7 @@ mod tests {
         assert!(before.jobs[0].work.is_none());
         let later = Said::Later("its record cannot be read".into());
         assert_eq!(controller.report(&report(2, &[(1, later)]), NOW, 10), Ok(vec![1]));
-        assert!(matches!(controller.standing(1, NOW, 300), Standing::Later(_)));
+        assert!(matches!(controller.standing(FIRST, NOW, 300), Standing::Later(_)));
         let again = controller.orders();
         assert!(again.jobs[0].work.is_some() && again.version > before.version);
     }
@@ -264,9 +269,9 @@ mod tests {
     fn a_cancel_is_an_order_once() {
         let mut controller = controller();
         let before = controller.version();
-        controller.cancel(1, "ann");
-        controller.cancel(1, "bob");
-        controller.cancel(2, "bob");
+        controller.cancel(FIRST, "ann");
+        controller.cancel(FIRST, "bob");
+        controller.cancel(Attempt::first(2), "bob");
         assert_eq!(controller.version().number, before.number + 1);
         assert_eq!(controller.orders().jobs[0].cancel.as_deref(), Some("ann"));
     }
@@ -275,11 +280,11 @@ mod tests {
     fn silence_and_amnesia_lose_jobs() {
         let mut controller = controller();
         controller.report(&report(1, &[(1, Said::Runs)]), NOW, 10).unwrap();
-        assert_eq!(controller.standing(1, NOW.after(299), 300), Standing::Runs);
-        let silent = controller.standing(1, NOW.after(300), 300);
+        assert_eq!(controller.standing(FIRST, NOW.after(299), 300), Standing::Runs);
+        let silent = controller.standing(FIRST, NOW.after(300), 300);
         assert_eq!(kind(&silent), Some(OutcomeKind::NodeLost));
         assert_eq!(controller.report(&report(2, &[]), NOW, 10), Ok(vec![1]));
-        assert_eq!(kind(&controller.standing(1, NOW, 300)), Some(OutcomeKind::NodeLost));
+        assert_eq!(kind(&controller.standing(FIRST, NOW, 300)), Some(OutcomeKind::NodeLost));
     }
 
     #[test]
@@ -289,7 +294,7 @@ mod tests {
         let other = Report { identity: "b".into(), ..report(1, &[]) };
         assert_eq!(controller.report(&other, NOW.after(9), 10), Err(Refused::Another));
         assert_eq!(controller.report(&other, NOW.after(10), 10), Ok(vec![1]));
-        let standing = controller.standing(1, NOW.after(10), 300);
+        let standing = controller.standing(FIRST, NOW.after(10), 300);
         assert_eq!(kind(&standing), Some(OutcomeKind::NodeLost));
         assert_eq!(controller.identity(), "b");
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::protocol::{Orders, Report, Said, Told, Version, Work};
+use crate::attempt::Attempt;
 use crate::driver::Standing;
 use crate::job::{JobId, Outcome, OutcomeKind};
 use crate::time::Stamp;
@@ -18,10 +19,10 @@ pub enum Deed {
     /// Record it, then see to it that it runs, once.
     Start(Work),
     /// See to it that it ends.
-    Cancel { job: JobId, by: String },
+    Cancel { job: Attempt, by: String },
     /// End what is left of it, remember that it was here, remove all that is kept of it, and call
     /// [`Daemon::removed`].
-    Remove { job: JobId },
+    Remove { job: Attempt },
 }
 
 #[derive(Clone, Debug)]
@@ -52,24 +53,24 @@ pub struct Daemon {
     session: u64,
     number: u64,
     seen: Version,
-    jobs: BTreeMap<JobId, Held>,
-    forgotten: BTreeSet<JobId>,
+    jobs: BTreeMap<Attempt, Held>,
+    forgotten: BTreeSet<Attempt>,
 }
 
 impl Daemon {
     /// `session` is above those of all lives before on this host.
-    pub fn new(identity: String, session: u64, forgotten: BTreeSet<JobId>) -> Daemon {
+    pub fn new(identity: String, session: u64, forgotten: BTreeSet<Attempt>) -> Daemon {
         let (number, seen) = (0, Version::default());
         Daemon { identity, session, number, seen, jobs: BTreeMap::new(), forgotten }
     }
 
     /// A job that was found on the host at the start.
-    pub fn found(&mut self, job: JobId, part: bool) {
+    pub fn found(&mut self, job: Attempt, part: bool) {
         self.jobs.insert(job, held(part, Phase::Runs));
     }
 
     /// The same of a job whose record cannot be read. The server is asked for it by saying so.
-    pub fn unread(&mut self, job: JobId, why: String) {
+    pub fn unread(&mut self, job: Attempt, why: String) {
         self.jobs.insert(job, held(false, Phase::Unread(why)));
     }
 
@@ -106,12 +107,12 @@ impl Daemon {
                 deeds.push(Deed::Cancel { job: id, by: by.clone() });
             }
         }
-        let mut stays = orders.set_aside.clone();
-        stays.extend(orders.jobs.iter().map(|ordered| ordered.job));
+        let wanted: BTreeSet<Attempt> = orders.jobs.iter().map(|ordered| ordered.job).collect();
         for (id, job) in self.jobs.iter_mut() {
-            if stays.contains(id) {
+            let aside = orders.set_aside.contains(&id.job);
+            if aside || wanted.contains(id) {
                 // One that was given up and is set aside now may be wanted again.
-                job.unwanted &= !orders.set_aside.contains(id);
+                job.unwanted &= !aside;
                 continue;
             }
             job.unwanted = true;
@@ -121,7 +122,7 @@ impl Daemon {
     }
 
     /// How a job stands, by the word of who looks after it.
-    pub fn stands(&mut self, id: JobId, standing: Standing) -> Vec<Deed> {
+    pub fn stands(&mut self, id: Attempt, standing: Standing) -> Vec<Deed> {
         let Some(job) = self.jobs.get_mut(&id) else { return Vec::new() };
         if matches!(job.phase, Phase::Unread(_) | Phase::Sending(..) | Phase::Ended(..)) || job.part
         {
@@ -139,7 +140,7 @@ impl Daemon {
     }
 
     /// All output of a job that has ended was sent, or what of it could not be.
-    pub fn sent(&mut self, id: JobId, trouble: Option<String>) {
+    pub fn sent(&mut self, id: Attempt, trouble: Option<String>) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         if let Phase::Sending(outcome, at) = &job.phase {
             let mut outcome = outcome.clone();
@@ -152,13 +153,13 @@ impl Daemon {
     }
 
     /// Nothing of the job is left here.
-    pub fn removed(&mut self, id: JobId) {
+    pub fn removed(&mut self, id: Attempt) {
         self.jobs.remove(&id);
         remember(&mut self.forgotten, id);
     }
 
     /// The jobs that were here, with this one among them.
-    pub fn forgotten_with(&self, id: JobId) -> BTreeSet<JobId> {
+    pub fn forgotten_with(&self, id: Attempt) -> BTreeSet<Attempt> {
         let mut all = self.forgotten.clone();
         remember(&mut all, id);
         all
@@ -166,12 +167,12 @@ impl Daemon {
 
     /// The largest number of a job that was ever here, as far as that is remembered.
     pub fn newest(&self) -> Option<JobId> {
-        self.jobs.keys().chain(&self.forgotten).max().copied()
+        self.jobs.keys().chain(&self.forgotten).map(|attempt| attempt.job).max()
     }
 
     /// What was begun and is not done yet, to be tried again from time to time.
     pub fn overdue(&self) -> Vec<Deed> {
-        let of = |(id, job): (&JobId, &Held)| match (&job.phase, &job.cancelled) {
+        let of = |(id, job): (&Attempt, &Held)| match (&job.phase, &job.cancelled) {
             _ if job.unwanted => Some(unwanted(*id, job)),
             (Phase::Runs | Phase::Later(_), Some(by)) => {
                 Some(Deed::Cancel { job: *id, by: by.clone() })
@@ -181,15 +182,20 @@ impl Daemon {
         self.jobs.iter().filter_map(of).collect()
     }
 
+    /// Whether an earlier attempt of the same job is still here: it goes first.
+    pub fn waits(&self, attempt: Attempt) -> bool {
+        self.jobs.range(Attempt::first(attempt.job)..attempt).next().is_some()
+    }
+
     /// The jobs that somebody has to look after.
-    pub fn running(&self) -> Vec<JobId> {
+    pub fn running(&self) -> Vec<Attempt> {
         let runs = |job: &Held| matches!(job.phase, Phase::Runs | Phase::Later(_)) && !job.part;
         self.jobs.iter().filter(|(_, job)| runs(job)).map(|(id, _)| *id).collect()
     }
 
     /// The jobs whose output is to be sent; `true` for those that have ended.
-    pub fn sending(&self) -> Vec<(JobId, bool)> {
-        let of = |(id, job): (&JobId, &Held)| match job.phase {
+    pub fn sending(&self) -> Vec<(Attempt, bool)> {
+        let of = |(id, job): (&Attempt, &Held)| match job.phase {
             _ if job.part || job.unwanted => None,
             Phase::Runs => Some((*id, false)),
             Phase::Sending(..) => Some((*id, true)),
@@ -221,7 +227,7 @@ fn held(part: bool, phase: Phase) -> Held {
     Held { part, phase, cancelled: None, unwanted: false }
 }
 
-fn remember(forgotten: &mut BTreeSet<JobId>, id: JobId) {
+fn remember(forgotten: &mut BTreeSet<Attempt>, id: Attempt) {
     forgotten.insert(id);
     while forgotten.len() > FORGOTTEN_MAX {
         forgotten.pop_first();
@@ -229,7 +235,7 @@ fn remember(forgotten: &mut BTreeSet<JobId>, id: JobId) {
 }
 
 /// What is done to a job that the server does not want.
-fn unwanted(id: JobId, job: &Held) -> Deed {
+fn unwanted(id: Attempt, job: &Held) -> Deed {
     match job.phase {
         // First it has to end; then it is removed.
         Phase::Runs | Phase::Later(_) if !job.part => {
@@ -248,10 +254,18 @@ mod tests {
     fn orders(number: u64, jobs: &[(JobId, Option<&str>)]) -> Orders {
         let ordered = |(id, cancel): &(JobId, Option<&str>)| {
             let work = Work { job: Box::new(job(*id)), part: false };
-            Ordered { job: *id, cancel: cancel.map(str::to_owned), work: Some(work) }
+            Ordered {
+                job: Attempt::first(*id),
+                cancel: cancel.map(str::to_owned),
+                work: Some(work),
+            }
         };
         let jobs = jobs.iter().map(ordered).collect();
         Orders { queue: 1, version: Version { epoch: 1, number }, jobs, ..Orders::default() }
+    }
+
+    fn a(job: JobId) -> Attempt {
+        Attempt::first(job)
     }
 
     fn said(daemon: &mut Daemon) -> Vec<Said> {
@@ -265,16 +279,16 @@ mod tests {
         assert!(matches!(&deeds[..], [Deed::Start(work)] if work.job.id() == 7), "{deeds:?}");
         assert_eq!(daemon.orders(&orders(1, &[(7, None)])), []);
         assert_eq!(daemon.orders(&orders(2, &[(7, None)])), []);
-        let cancel = Deed::Cancel { job: 7, by: "ann".into() };
+        let cancel = Deed::Cancel { job: a(7), by: "ann".into() };
         assert_eq!(daemon.orders(&orders(3, &[(7, Some("ann"))])), [cancel]);
         assert_eq!(daemon.orders(&orders(4, &[(7, Some("ann"))])), []);
-        assert_eq!(daemon.stands(7, Standing::Ended(Outcome::exit(0), Stamp(5))), []);
+        assert_eq!(daemon.stands(a(7), Standing::Ended(Outcome::exit(0), Stamp(5))), []);
         assert_eq!(said(&mut daemon), [Said::Runs], "its output is on its way");
-        daemon.sent(7, Some("the end is missing".into()));
+        daemon.sent(a(7), Some("the end is missing".into()));
         let Said::Ended(outcome, _) = said(&mut daemon).remove(0) else { panic!() };
         assert_eq!(outcome.detail.as_deref(), Some("the end is missing"));
-        assert_eq!(daemon.orders(&orders(5, &[])), [Deed::Remove { job: 7 }]);
-        daemon.removed(7);
+        assert_eq!(daemon.orders(&orders(5, &[])), [Deed::Remove { job: a(7) }]);
+        daemon.removed(a(7));
         assert!(said(&mut daemon).is_empty());
         // Whoever orders it again.
         assert_eq!(daemon.orders(&orders(6, &[(7, None)])), []);
@@ -285,55 +299,72 @@ mod tests {
     #[test]
     fn what_is_not_wanted_ends_first() {
         let mut daemon = Daemon::new("a".into(), 1, BTreeSet::new());
-        daemon.found(3, false);
-        daemon.found(4, true);
+        daemon.found(a(3), false);
+        daemon.found(a(4), true);
         let deeds = daemon.orders(&orders(1, &[]));
-        assert!(matches!(&deeds[..], [Deed::Cancel { job: 3, .. }, Deed::Remove { job: 4 }]));
+        let by = "the server, which has given it up".to_string();
+        let cancel = Deed::Cancel { job: a(3), by };
+        assert_eq!(deeds, [cancel, Deed::Remove { job: a(4) }]);
         let ended = Standing::Ended(Outcome::of(OutcomeKind::Cancelled), Stamp(1));
-        assert_eq!(daemon.stands(3, ended), [Deed::Remove { job: 3 }]);
+        assert_eq!(daemon.stands(a(3), ended), [Deed::Remove { job: a(3) }]);
+    }
+
+    #[test]
+    fn an_attempt_waits_for_the_end_of_the_one_before() {
+        let mut daemon = Daemon::new("a".into(), 1, BTreeSet::new());
+        daemon.found(a(3), false);
+        let again = Attempt { job: 3, restarts: 1 };
+        let mut next = orders(1, &[(3, None)]);
+        next.jobs[0].job = again;
+        let deeds = daemon.orders(&next);
+        assert!(matches!(&deeds[..], [Deed::Start(_), Deed::Cancel { job, .. }] if *job == a(3)));
+        assert!(daemon.waits(again) && !daemon.waits(a(3)) && !daemon.waits(a(4)));
+        daemon.removed(a(3));
+        assert!(!daemon.waits(again));
     }
 
     #[test]
     fn what_the_server_cannot_read_stays_as_it_is() {
         let mut daemon = Daemon::new("a".into(), 1, BTreeSet::new());
-        daemon.found(3, false);
+        daemon.found(a(3), false);
         let aside = |number| Orders { set_aside: BTreeSet::from([3]), ..orders(number, &[]) };
         assert_eq!(daemon.orders(&aside(1)), []);
         assert_eq!((daemon.overdue(), said(&mut daemon)), (Vec::new(), vec![Said::Runs]));
         // Its record was mended, and it is wanted; or it is gone, and the job is not.
         assert_eq!(daemon.orders(&orders(2, &[(3, None)])), []);
         assert_eq!(daemon.orders(&aside(3)), []);
-        assert!(matches!(&daemon.orders(&orders(4, &[]))[..], [Deed::Cancel { job: 3, .. }]));
+        let deeds = daemon.orders(&orders(4, &[]));
+        assert!(matches!(&deeds[..], [Deed::Cancel { job, .. }] if *job == a(3)), "{deeds:?}");
     }
 
     #[test]
     fn what_the_host_cannot_read_is_asked_for_and_never_given_up() {
         let mut daemon = Daemon::new("a".into(), 1, BTreeSet::new());
-        daemon.unread(3, "job 3: torn".into());
+        daemon.unread(a(3), "job 3: torn".into());
         assert_eq!(said(&mut daemon), [Said::Later("job 3: torn".into())]);
         assert_eq!((daemon.running(), daemon.sending()), (Vec::new(), Vec::new()));
         // The driver knows nothing of a job that was not read.
-        assert_eq!(daemon.stands(3, Standing::Ended(Outcome::exit(0), Stamp(5))), []);
-        let known = Ordered { job: 3, cancel: None, work: None };
+        assert_eq!(daemon.stands(a(3), Standing::Ended(Outcome::exit(0), Stamp(5))), []);
+        let known = Ordered { job: a(3), cancel: None, work: None };
         let mut first = orders(1, &[]);
         first.jobs.push(known);
         assert_eq!(daemon.orders(&first), [], "the server takes it for one that runs");
         let deeds = daemon.orders(&orders(2, &[(3, None)]));
         assert!(matches!(&deeds[..], [Deed::Start(work)] if work.job.id() == 3), "{deeds:?}");
-        assert_eq!((daemon.running(), said(&mut daemon)), (vec![3], vec![Said::Runs]));
+        assert_eq!((daemon.running(), said(&mut daemon)), (vec![a(3)], vec![Said::Runs]));
         // Nobody wants it: what there is of it goes.
-        daemon.unread(4, "job 4: torn".into());
+        daemon.unread(a(4), "job 4: torn".into());
         let deeds = daemon.orders(&orders(3, &[(3, None)]));
-        assert_eq!(deeds, [Deed::Remove { job: 4 }]);
-        daemon.removed(4);
+        assert_eq!(deeds, [Deed::Remove { job: a(4) }]);
+        daemon.removed(a(4));
         assert_eq!(daemon.newest(), Some(4));
     }
 
     #[test]
     fn memory_is_bounded() {
         let mut daemon = Daemon::new("a".into(), 1, BTreeSet::new());
-        (0..FORGOTTEN_MAX as JobId + 10).for_each(|id| daemon.removed(id));
-        let all = daemon.forgotten_with(-1);
-        assert_eq!((all.len(), all.first()), (FORGOTTEN_MAX, Some(&10)));
+        (0..FORGOTTEN_MAX as JobId + 10).for_each(|id| daemon.removed(a(id)));
+        let all = daemon.forgotten_with(a(-1));
+        assert_eq!((all.len(), all.first()), (FORGOTTEN_MAX, Some(&a(10))));
     }
 }

@@ -82,6 +82,14 @@ struct Node {
     last_seen: Stamp,
     /// What of that is written down.
     recorded: Option<NodeRow>,
+    /// A job was lost on it, or on another host with it: it gets none before it reports again.
+    suspect: bool,
+}
+
+impl Node {
+    fn is_silent(&self, now: Stamp) -> bool {
+        self.suspect || self.controller.is_silent(now, SILENT_SECONDS)
+    }
 }
 
 /// See the module. Silence is measured on a clock that nobody sets.
@@ -104,7 +112,13 @@ impl Fleet {
         for row in rows {
             let controller = Controller::new(queue.clone(), row.identity.clone(), Stamp(0));
             let (capacity, last_seen) = (row.capacity, row.last_seen);
-            let node = Node { controller, capacity, last_seen, recorded: Some(row.clone()) };
+            let node = Node {
+                controller,
+                capacity,
+                last_seen,
+                recorded: Some(row.clone()),
+                suspect: false,
+            };
             nodes.insert(row.name, node);
         }
         let news = nodes.keys().cloned().collect();
@@ -135,7 +149,7 @@ impl Fleet {
             name: name.clone(),
             capacity: node.capacity,
             last_seen: node.last_seen,
-            silent: node.controller.is_silent(now, SILENT_SECONDS),
+            silent: node.is_silent(now),
         };
         self.nodes.iter().map(of).collect()
     }
@@ -178,14 +192,21 @@ impl Fleet {
         let fresh = !self.nodes.contains_key(name);
         if fresh {
             let controller = Controller::new(self.queue.clone(), report.identity.clone(), now);
-            let node = Node { controller, capacity, last_seen: Stamp::now(), recorded: None };
+            let node = Node {
+                controller,
+                capacity,
+                last_seen: Stamp::now(),
+                recorded: None,
+                suspect: false,
+            };
             self.nodes.insert(name.to_string(), node);
             self.news.insert(name.to_string());
         }
         let Some(node) = self.nodes.get_mut(name) else { return Ok((Vec::new(), false)) };
-        let was_silent = node.controller.is_silent(now, SILENT_SECONDS);
+        let was_silent = node.is_silent(now);
         let jobs = node.controller.report(report, now, SILENT_SECONDS)?;
         node.last_seen = Stamp::now();
+        node.suspect = false;
         let changed = fresh || was_silent || node.capacity != capacity;
         node.capacity = capacity;
         Ok((jobs, changed))
@@ -210,6 +231,15 @@ impl Fleet {
         }
     }
 
+    /// An attempt of a job was lost, and one of its hosts may be, too: those that live report soon.
+    pub fn suspect(&mut self, job: &Job) {
+        for share in &job.allocation {
+            if let Some(node) = self.nodes.get_mut(&share.host) {
+                node.suspect = true;
+            }
+        }
+    }
+
     /// Forgets a host that is silent.
     pub fn remove(&mut self, name: &str) {
         self.nodes.remove(name);
@@ -220,7 +250,8 @@ impl Fleet {
     /// their mark and end what is left of them.
     pub fn want(&mut self, job: &Job) {
         for (number, share) in job.allocation.iter().enumerate() {
-            if self.nodes.get(&share.host).is_some_and(|node| !node.controller.wants(job.id())) {
+            if self.nodes.get(&share.host).is_some_and(|node| !node.controller.wants(job.attempt()))
+            {
                 let work = Work { job: Box::new(job.clone()), part: number > 0 };
                 self.order(&share.host, |controller| controller.want(work));
             }
@@ -231,7 +262,7 @@ impl Fleet {
     pub fn standing(&self, job: &Job) -> Standing {
         let host = job.first_host().unwrap_or_default();
         match self.nodes.get(host) {
-            Some(node) => node.controller.standing(job.id(), self.now(), self.limit),
+            Some(node) => node.controller.standing(job.attempt(), self.now(), self.limit),
             None => {
                 let text = format!("host {host} does not belong to this queue any more");
                 let outcome = Outcome::of(OutcomeKind::NodeLost).with(text);
@@ -242,13 +273,13 @@ impl Fleet {
 
     pub fn cancel(&mut self, job: &Job, by: &str) {
         let host = job.first_host().unwrap_or_default();
-        self.order(host, |controller| controller.cancel(job.id(), by));
+        self.order(host, |controller| controller.cancel(job.attempt(), by));
     }
 
     /// The job's end is recorded: nothing of it is wanted anywhere.
     pub fn forget(&mut self, job: &Job) {
         for share in &job.allocation {
-            self.order(&share.host, |controller| controller.forget(job.id()));
+            self.order(&share.host, |controller| controller.forget(job.attempt()));
         }
     }
 }

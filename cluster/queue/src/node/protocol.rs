@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use crate::attempt::Attempt;
 use crate::job::{Job, JobId, Outcome};
 use crate::time::Stamp;
 
@@ -78,7 +79,7 @@ impl Parts {
 /// set aside.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ordered {
-    pub job: JobId,
+    pub job: Attempt,
     /// Who wants it to end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel: Option<String>,
@@ -122,7 +123,7 @@ pub struct Newest {
 /// How a job stands on the host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Told {
-    pub job: JobId,
+    pub job: Attempt,
     pub said: Said,
 }
 

@@ -1,12 +1,14 @@
 //! A server and a host on a link that loses, repeats and reorders messages, each killed at random in
-//! the middle of what it does, and records on both sides that cannot be read for a while: no job is
-//! lost, none runs twice, and nothing is left on the host.
+//! the middle of what it does, records on both sides that cannot be read for a while, and jobs that the
+//! server gives up and starts again: no job is lost, no attempt runs twice or beside an earlier one of
+//! its job, and nothing is left on the host.
 //! `HPVM_TEST_SEED=n` repeats a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Controller, Daemon, Deed, Orders, Queue, Report, Work};
 use crate::apply::tests::job;
+use crate::attempt::Attempt;
 use crate::driver::Standing;
 use crate::job::{JobId, Outcome, OutcomeKind};
 use crate::time::Stamp;
@@ -36,6 +38,7 @@ impl Random {
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Row {
     running: bool,
+    restarts: u32,
     cancelling: bool,
     end: Option<Outcome>,
 }
@@ -57,13 +60,13 @@ struct World {
     rows: BTreeMap<JobId, Row>,
     epoch: u64,
     server: Controller,
-    folders: BTreeMap<JobId, Folder>,
-    forgotten: BTreeSet<JobId>,
+    folders: BTreeMap<Attempt, Folder>,
+    forgotten: BTreeSet<Attempt>,
     session: u64,
     host: Daemon,
-    /// How often each job was started, and how it really ended.
-    starts: BTreeMap<JobId, u32>,
-    truth: BTreeMap<JobId, Outcome>,
+    /// How often each attempt was started, and how it really ended.
+    starts: BTreeMap<Attempt, u32>,
+    truth: BTreeMap<Attempt, Outcome>,
     up: Vec<Report>,
     down: Vec<Orders>,
     /// All records can be read from here on.
@@ -89,8 +92,25 @@ impl World {
         }
     }
 
+    fn attempt(&self, id: JobId) -> Attempt {
+        Attempt { job: id, restarts: self.rows[&id].restarts }
+    }
+
     fn want(&mut self, id: JobId) {
-        self.server.want(Work { job: Box::new(job(id)), part: false });
+        let mut job = job(id);
+        job.summary.restarts = self.rows[&id].restarts;
+        self.server.want(Work { job: Box::new(job), part: false });
+    }
+
+    /// The server believes the attempt to be lost, and records that the next one runs.
+    fn give_up(&mut self, id: JobId) {
+        let before = self.attempt(id);
+        self.rows.get_mut(&id).expect("a row").restarts += 1;
+        if self.random.one_in(10) {
+            return self.server_dies();
+        }
+        self.server.forget(before);
+        self.want(id);
     }
 
     /// The server is killed, and another one takes up what is recorded, but for some records that it
@@ -110,7 +130,7 @@ impl World {
         for (id, cancelling) in running {
             self.want(id);
             if cancelling {
-                self.server.cancel(id, "ann");
+                self.server.cancel(self.attempt(id), "ann");
             }
         }
     }
@@ -139,11 +159,11 @@ impl World {
     fn perform(&mut self, deed: Deed) -> bool {
         match deed {
             Deed::Start(work) => {
-                self.folders.entry(work.job.id()).or_default();
+                self.folders.entry(work.job.attempt()).or_default();
                 if self.random.one_in(20) {
                     return false;
                 }
-                self.attend(work.job.id());
+                self.attend(work.job.attempt());
             }
             Deed::Cancel { job, .. } => {
                 let folder = self.folders.get_mut(&job).expect("a folder");
@@ -175,7 +195,13 @@ impl World {
     }
 
     /// Looks at a job as the driver does.
-    fn attend(&mut self, id: JobId) {
+    fn attend(&mut self, id: Attempt) {
+        if self.host.waits(id) {
+            return;
+        }
+        let earlier = self.folders.range(Attempt::first(id.job)..id);
+        let runs = |folder: &Folder| folder.claimed && folder.end.is_none();
+        assert!(!earlier.into_iter().any(|(_, folder)| runs(folder)), "two of job {}", id.job);
         let folder = self.folders.get_mut(&id).expect("a folder");
         if !folder.claimed {
             folder.claimed = true;
@@ -203,14 +229,15 @@ impl World {
     fn deliver_up(&mut self, report: Report) {
         let Ok(news) = self.server.report(&report, NOW, 10) else { return };
         for id in news {
-            if let Standing::Ended(outcome, _) = self.server.standing(id, NOW, LIMIT) {
+            let attempt = self.attempt(id);
+            if let Standing::Ended(outcome, _) = self.server.standing(attempt, NOW, LIMIT) {
                 let row = self.rows.get_mut(&id).expect("a row");
                 assert!(row.end.is_none(), "job {id} ends twice");
-                *row = Row { end: Some(outcome), ..Row::default() };
+                *row = Row { end: Some(outcome), restarts: row.restarts, ..Row::default() };
                 if self.random.one_in(20) {
                     return self.server_dies();
                 }
-                self.server.forget(id);
+                self.server.forget(attempt);
             }
         }
     }
@@ -239,17 +266,20 @@ impl World {
                     self.rows.iter().filter(|(_, row)| row.running).map(|(id, _)| *id).collect();
                 if !running.is_empty() {
                     let id = running[self.random.below(running.len())];
+                    if self.random.one_in(2) && !self.rows[&id].cancelling {
+                        return self.give_up(id);
+                    }
                     self.rows.get_mut(&id).expect("a row").cancelling = true;
-                    self.server.cancel(id, "ann");
+                    self.server.cancel(self.attempt(id), "ann");
                 }
             }
             2 | 3 => {
-                let ids: Vec<JobId> = self.folders.keys().copied().collect();
+                let ids: Vec<Attempt> = self.folders.keys().copied().collect();
                 for id in ids {
                     let ends = self.random.one_in(3);
                     let folder = self.folders.get_mut(&id).expect("a folder");
                     if ends && folder.claimed && folder.end.is_none() {
-                        let outcome = Outcome::exit(id as i32);
+                        let outcome = Outcome::exit(id.job as i32);
                         folder.end = Some(outcome.clone());
                         self.truth.insert(id, outcome);
                     }
@@ -285,7 +315,7 @@ impl World {
         for _ in 0..200 {
             for (id, folder) in &mut self.folders {
                 if folder.claimed && folder.end.is_none() {
-                    let outcome = Outcome::exit(*id as i32);
+                    let outcome = Outcome::exit(id.job as i32);
                     folder.end = Some(outcome.clone());
                     self.truth.insert(*id, outcome);
                 }
@@ -300,10 +330,12 @@ impl World {
     }
 
     fn check(&self, seed: u64) {
+        for (id, starts) in &self.starts {
+            assert!(*starts <= 1, "seed {seed}: job {id} ran {starts} times");
+        }
         for (id, row) in &self.rows {
-            let starts = self.starts.get(id).copied().unwrap_or(0);
-            assert!(starts <= 1, "seed {seed}: job {id} ran {starts} times");
-            assert_eq!(row.end.as_ref(), self.truth.get(id), "seed {seed}: job {id}");
+            let truth = self.truth.get(&self.attempt(*id));
+            assert_eq!(row.end.as_ref(), truth, "seed {seed}: job {id}");
         }
         assert!(self.folders.is_empty(), "seed {seed}: left: {:?}", self.folders);
     }

@@ -14,6 +14,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::apply::{LONGEST_PAUSE, why_again};
 use crate::job::{DependKind, Job, JobId, Outcome, Share, State};
 use crate::time::Stamp;
 pub use fit::Request;
@@ -196,6 +197,9 @@ impl Round<'_> {
         if let Some(reason) = depends(job, other).or_else(|| array_full(job, &self.at_once)) {
             return self.wait(job, reason, None);
         }
+        if let Some((at, reason)) = pause(job, self.now) {
+            return self.wait(job, reason, Some(at));
+        }
         let ask = Request::of(job);
         if self.reserved >= RESERVATIONS && self.in_vain.contains(&ask) {
             return self.wait(job, "waits for jobs with a higher priority".into(), None);
@@ -328,6 +332,16 @@ fn lacks(ask: &Request, hosts: &[Host], free: &[Resources], start: Option<Stamp>
         Some(_) => format!("waits for {what}"),
         None => format!("waits for {what}, and jobs without a time limit hold the others"),
     }
+}
+
+/// Until when a job pauses after a failed attempt, and why.
+fn pause(job: &Job, now: Stamp) -> Option<(Stamp, String)> {
+    let summary = &job.summary;
+    // One that lies further ahead than any pause: the clock was set back.
+    let ahead = now.after(LONGEST_PAUSE);
+    let at = summary.eligible.filter(|at| *at > now && *at <= ahead)?;
+    let failure = summary.last_failure.as_ref()?;
+    Some((at, why_again(summary.restarts, job.spec.max_restarts, failure)))
 }
 
 /// How many jobs of each array run.

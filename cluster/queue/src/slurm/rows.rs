@@ -97,6 +97,9 @@ fn row(line: &str, mark: &str, now: Stamp) -> Option<Job> {
             .ok()
             .and_then(|task| Some(ArrayTask { id: array.parse().ok()?, task, at_once: None })),
         cancelling: state == "COMPLETING",
+        restarts: 0,
+        last_failure: None,
+        eligible: None,
     };
     let spec = JobSpec {
         workdir: Some(folder.to_string()).filter(|folder| folder.starts_with('/')),

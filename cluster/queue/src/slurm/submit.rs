@@ -79,6 +79,10 @@ fn arguments(new: &New) -> Vec<String> {
     if spec.hold {
         args.push("--hold".into());
     }
+    if spec.max_restarts > 0 {
+        // How often is for its administrator to say (MaxBatchRequeue).
+        args.push("--requeue".into());
+    }
     if spec.script.is_some() && !spec.args.is_empty() {
         // The script comes on standard input; what follows a dash is its own.
         args.push("/dev/stdin".into());
@@ -138,11 +142,13 @@ mod tests {
             command: vec!["a b".into(), "$(reboot)".into(), "x\n#SBATCH --uid=0".into()],
             queue: Some("-p".into()),
             ranks: 3,
+            max_restarts: 1,
             ..JobSpec::default()
         };
         let made = arguments(&new(spec.clone()));
         assert!(made.iter().all(|word| word.starts_with("--")), "{made:?}");
         assert!(made.contains(&"--job-name=--uid=0".to_string()));
+        assert!(made.contains(&"--requeue".to_string()));
         let text = script(&new(spec), Path::new("/opt/my hpvm"));
         assert!(text.starts_with("#!/bin/sh\nexec '/opt/my hpvm' run -n 3 -- 'a b' '$(reboot)' "));
     }

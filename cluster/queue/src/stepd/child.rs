@@ -2,15 +2,23 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
+use super::cgroup::{self, Group};
 use super::limits;
 use super::order::Order;
+use hpvm_launch::loss;
 
-/// Starts the launcher; it is killed when the supervisor dies.
-pub fn start(order: &Order, stdout: OwnedFd, stderr: OwnedFd) -> Result<i32, String> {
+/// Starts the launcher; it is killed when the supervisor dies. Gives also where it tells of a host
+/// that was lost ([`lost`]).
+pub fn start(
+    order: &Order,
+    group: Option<&Group>,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+) -> Result<(i32, OwnedFd), String> {
     // With the user's rights; the child inherits it.
     let entered = order.with_rights(|| std::env::set_current_dir(&order.workdir));
     entered.map_err(|error| match error.kind() {
@@ -22,13 +30,20 @@ pub fn start(order: &Order, stdout: OwnedFd, stderr: OwnedFd) -> Result<i32, Str
     let Some(program) = order.argv.first() else { return Err("no program".into()) };
     let mut command = Command::new(program);
     command.args(&order.argv[1..]).env_clear().envs(&order.env);
+    let (told, tells) = loss::pipe().map_err(|error| format!("pipe: {error}"))?;
+    command.env(loss::VARIABLE, tells.as_raw_fd().to_string());
     command.stdin(null()?).stdout(Stdio::from(stdout)).stderr(Stdio::from(stderr));
+    let entrance = group.and_then(|group| group.entrance().ok());
     let parent = std::process::id() as i32;
     let (user, limits) = (order.user.clone(), limits::prepared(&order.limits));
     // SAFETY: the closure makes async-signal-safe calls only.
     unsafe {
         command.pre_exec(move || {
             libc::setpgid(0, 0);
+            if let Some(entrance) = &entrance {
+                cgroup::enter(entrance);
+            }
+            libc::fcntl(tells.as_raw_fd(), libc::F_SETFD, 0);
             limits::set(&limits);
             if let Some(user) = &user {
                 user.become_for_good()?;
@@ -52,7 +67,14 @@ pub fn start(order: &Order, stdout: OwnedFd, stderr: OwnedFd) -> Result<i32, Str
     // Nothing of the supervisor's should hold the user's folder.
     let _ = std::env::set_current_dir("/");
     let child = child.map_err(|error| format!("cannot start {program}: {error}"))?;
-    Ok(child.id() as i32)
+    Ok((child.id() as i32, told))
+}
+
+/// The sentence about a host that was lost; empty when none was.
+pub fn lost(told: &OwnedFd) -> String {
+    let mut bytes = [0; loss::LONGEST];
+    let count = hpvm_launch::sys::read(told.as_raw_fd(), &mut bytes).unwrap_or(0);
+    String::from_utf8_lossy(&bytes[..count]).into_owned()
 }
 
 fn null() -> Result<File, String> {

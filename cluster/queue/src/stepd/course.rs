@@ -61,8 +61,9 @@ impl Course {
         self.end(cause, GRACE_LIMIT, now)
     }
 
-    /// What to say of a job whose launcher ended with this wait status.
-    pub fn outcome(&self, status: i32) -> Outcome {
+    /// What to say of a job whose launcher ended with this wait status, and with this sentence if a
+    /// host was lost.
+    pub fn outcome(&self, status: i32, lost: &str) -> Outcome {
         if let Some(cause) = &self.cause {
             return cause.clone();
         }
@@ -71,6 +72,8 @@ impl Course {
             return signal(libc::WTERMSIG(status)).with("the job's launcher was killed");
         }
         match libc::WEXITSTATUS(status) {
+            0 => Outcome::exit(0),
+            _ if !lost.is_empty() => Outcome::of(OutcomeKind::NodeLost).with(lost),
             // So the launcher says that a rank was killed by a signal.
             code @ 129..=192 => signal(code - 128),
             code => Outcome::exit(code),
@@ -95,7 +98,7 @@ mod tests {
         // A cancel in between makes it quicker, but the limit was first.
         assert_eq!(course.end(Outcome::of(OutcomeKind::Cancelled), GRACE_CANCEL, S(11)), None);
         assert_eq!(course.at(S(12)), Some(Deed::Kill));
-        assert_eq!(course.outcome(9).kind, OutcomeKind::TimeLimit);
+        assert_eq!(course.outcome(9, "").kind, OutcomeKind::TimeLimit);
     }
 
     #[test]
@@ -107,10 +110,14 @@ mod tests {
     #[test]
     fn wait_statuses() {
         let course = Course::new(None);
-        assert_eq!(course.outcome(0), Outcome::exit(0));
-        assert_eq!(course.outcome(3 << 8), Outcome::exit(3));
-        assert_eq!(course.outcome((128 + 11) << 8).signal, Some(11));
-        assert_eq!(course.outcome(9).signal, Some(9));
-        assert_eq!(course.outcome(255 << 8), Outcome::exit(255));
+        let outcome = |status| course.outcome(status, "");
+        assert_eq!(outcome(0), Outcome::exit(0));
+        assert_eq!(outcome(3 << 8), Outcome::exit(3));
+        assert_eq!(outcome((128 + 11) << 8).signal, Some(11));
+        assert_eq!(outcome(9).signal, Some(9));
+        assert_eq!(outcome(255 << 8), Outcome::exit(255));
+        let lost = course.outcome(1 << 8, "host n2 was lost");
+        assert_eq!((lost.kind, lost.exit_code()), (OutcomeKind::NodeLost, 1));
+        assert_eq!(course.outcome(0, "host n2 was lost"), Outcome::exit(0));
     }
 }

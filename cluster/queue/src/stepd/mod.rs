@@ -6,6 +6,7 @@
 //! decides nothing else. A server that finds it gone and no end recorded knows that it was killed;
 //! the launcher dies with it, and the launcher's guardian ends the ranks.
 
+pub mod cgroup;
 mod child;
 mod course;
 pub mod family;
@@ -22,6 +23,7 @@ use std::time::{Duration, Instant};
 
 use crate::job::{Outcome, OutcomeKind};
 use crate::time::Stamp;
+use cgroup::Group;
 use course::{Course, Deed, GRACE_CANCEL};
 use hpvm_launch::sys;
 use order::Order;
@@ -131,6 +133,10 @@ struct Step<'a> {
     order: &'a Order,
     folder: &'a Folder,
     launcher: i32,
+    /// Where the launcher tells of a host that was lost.
+    told: OwnedFd,
+    /// Where one can be had.
+    group: Option<Group>,
     /// The launcher's wait status, when it has ended.
     status: Option<i32>,
     signals: OwnedFd,
@@ -152,8 +158,8 @@ impl<'a> Step<'a> {
             let path = order.workdir.join(path);
             // What the server keeps is the server's; all other files are the user's to open.
             let opened = match path.starts_with(&folder.0) {
-                true => Pump::open(&path),
-                false => order.with_rights(|| Pump::open(&path)),
+                true => Pump::open(&path, order.append),
+                false => order.with_rights(|| Pump::open(&path, order.append)),
             };
             opened.map_err(|error| format!("output file {}: {error}", path.display()))
         };
@@ -171,8 +177,14 @@ impl<'a> Step<'a> {
             pumps.push(err);
             end
         };
-        launch.stderr = pumps[pumps.len() - 1].identity();
-        let launcher = child::start(order, out_end, err_end)?;
+        let last = &pumps[pumps.len() - 1];
+        launch.stderr = last.identity();
+        (launch.stdout_from, launch.stderr_from) = (pumps[0].size(), last.size());
+        let group = group(order);
+        let started = child::start(order, group.as_ref(), out_end, err_end);
+        let (launcher, told) = started?;
+        let group = group.filter(|group| group.holds(launcher));
+        launch.cgroup = group.as_ref().map(|group| group.path().to_path_buf());
         launch.pid = launcher;
         launch.start = record::start_time(launcher).unwrap_or(0);
         // Only /proc of a job that runs is found by it; the job matters more than that.
@@ -183,6 +195,8 @@ impl<'a> Step<'a> {
             order,
             folder,
             launcher,
+            told,
+            group,
             status: None,
             signals,
             pumps,
@@ -206,15 +220,22 @@ impl<'a> Step<'a> {
             self.perform(deed);
             self.look_at_memory();
         };
+        let used = self.group.as_ref().map(Group::used).unwrap_or_default();
         // What still holds the pipes outlived the launcher and is the job's.
+        self.group.as_ref().map(Group::end);
         family::sweep();
-        let mut outcome = self.course.outcome(status);
+        let mut outcome = self.course.outcome(status, &child::lost(&self.told));
+        if let (true, Some(limit)) = (used.out_of_memory && status != 0, self.order.memory_bytes) {
+            let text =
+                format!("it needed more memory than the {limit} bytes that it had asked for");
+            outcome = Outcome::of(OutcomeKind::MemoryLimit).with(text);
+        }
         if let Some(text) = self.finish_output() {
             let detail = outcome.detail.take().map_or(String::new(), |detail| detail + "; ");
             outcome = outcome.with(format!("{detail}{text}"));
         }
-        let peak = self.order.memory_bytes.is_some().then_some(self.peak);
-        (outcome, peak)
+        let seen = self.looks_at_memory().then_some(self.peak);
+        (outcome, used.peak_memory.or(seen))
     }
 
     /// Sleeps until something happens or is due.
@@ -224,7 +245,7 @@ impl<'a> Step<'a> {
         let now = self.began.elapsed();
         let mut limit = self.course.next().map(|at| at.saturating_sub(now));
         let mut at_most = |time: Duration| limit = Some(limit.map_or(time, |l| l.min(time)));
-        if self.order.memory_bytes.is_some() {
+        if self.looks_at_memory() {
             at_most(MEMORY_EVERY.saturating_sub(self.looked.elapsed()));
         }
         if self.pumps.iter().any(|pump| pump.waiting.is_some()) {
@@ -269,8 +290,15 @@ impl<'a> Step<'a> {
         }
     }
 
+    /// Whether nobody else keeps its limit of memory.
+    fn looks_at_memory(&self) -> bool {
+        let kernel = self.group.as_ref().is_some_and(|group| group.bounds_memory);
+        self.order.memory_bytes.is_some() && !kernel
+    }
+
     fn look_at_memory(&mut self) {
-        let Some(limit) = self.order.memory_bytes else { return };
+        let limit = self.order.memory_bytes.filter(|_| self.looks_at_memory());
+        let Some(limit) = limit else { return };
         if self.status.is_some() || self.looked.elapsed() < MEMORY_EVERY {
             return;
         }
@@ -303,6 +331,12 @@ impl<'a> Step<'a> {
         let text = self.pumps.iter().find_map(problem)?;
         Some(format!("the end of the output is missing: {text}"))
     }
+}
+
+/// A control group for the attempt; without one the supervisor does what it can.
+fn group(order: &Order) -> Option<Group> {
+    let home = cgroup::home(std::process::id() as i32).ok()?;
+    Group::make(&home, &order.mark, order.memory_bytes, order.cpus).ok()
 }
 
 fn poll_in(fd: i32) -> libc::pollfd {

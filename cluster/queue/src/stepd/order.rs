@@ -18,10 +18,16 @@ pub struct Order {
     pub env: BTreeMap<String, String>,
     pub workdir: PathBuf,
     pub stdout: PathBuf,
+    /// What is in these files already stays: an attempt before has written it.
+    #[serde(default)]
+    pub append: bool,
     /// The same as `stdout` when both go there.
     pub stderr: PathBuf,
     pub time_limit_seconds: Option<u64>,
     pub memory_bytes: Option<u64>,
+    /// Processors that it has reserved on this host.
+    #[serde(default)]
+    pub cpus: Option<u32>,
     /// As whom the job runs; as the supervisor itself without it.
     #[serde(default)]
     pub user: Option<Account>,

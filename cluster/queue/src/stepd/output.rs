@@ -29,10 +29,10 @@ pub struct Pump {
 
 impl Pump {
     /// Opens the file, and gives the end of the pipe that the job writes to.
-    pub fn open(path: &Path) -> io::Result<(Pump, OwnedFd)> {
+    pub fn open(path: &Path, append: bool) -> io::Result<(Pump, OwnedFd)> {
         // O_NONBLOCK: a pipe with a name and no reader must not hold us up; it is refused below.
         let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(0o666);
+        options.append(append).write(true).create(true).truncate(!append).mode(0o666);
         let file = options.custom_flags(libc::O_NONBLOCK).open(path)?;
         let kind = file.metadata()?.file_type();
         if !kind.is_file() && path != Path::new("/dev/null") {
@@ -44,6 +44,11 @@ impl Pump {
         let pump =
             Pump { pipe, file, buffer: Vec::new(), last: false, broken: None, waiting: None };
         Ok((pump, write))
+    }
+
+    /// How many bytes the file has now.
+    pub fn size(&self) -> u64 {
+        self.file.metadata().map_or(0, |meta| meta.len())
     }
 
     /// Which file it is.
@@ -121,7 +126,7 @@ mod tests {
     fn what_is_written_arrives_whole() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("out");
-        let (mut pump, write) = Pump::open(&path).unwrap();
+        let (mut pump, write) = Pump::open(&path, false).unwrap();
         let text: Vec<u8> = (0..1_000_000_u32).map(|i| i as u8).collect();
         let sent = text.clone();
         let writer = std::thread::spawn(move || File::from(write).write_all(&sent).unwrap());
@@ -135,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_file_that_takes_nothing_is_told_of() {
-        let (mut pump, write) = Pump::open(Path::new("/dev/null")).unwrap();
+        let (mut pump, write) = Pump::open(Path::new("/dev/null"), false).unwrap();
         // A device that is always full stands for the disk.
         pump.file = OpenOptions::new().write(true).open("/dev/full").unwrap();
         File::from(write).write_all(b"text").unwrap();
@@ -149,7 +154,7 @@ mod tests {
     #[test]
     fn pipes_and_folders_are_refused() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(Pump::open(dir.path()).is_err());
-        assert!(Pump::open(Path::new("/dev/full")).is_err());
+        assert!(Pump::open(dir.path(), false).is_err());
+        assert!(Pump::open(Path::new("/dev/full"), true).is_err());
     }
 }

@@ -43,6 +43,14 @@ pub struct Launch {
     /// The output files, so that nobody is shown another file in their place.
     pub stdout: FileId,
     pub stderr: FileId,
+    /// How many bytes an attempt before had written to them.
+    #[serde(default)]
+    pub stdout_from: u64,
+    #[serde(default)]
+    pub stderr_from: u64,
+    /// The control group of its processes, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<PathBuf>,
 }
 
 /// What tells a file from another one that takes its place.

@@ -29,7 +29,7 @@ pub struct New {
 
 pub(super) const COLUMNS: &str = "id, state, user, name, queue, priority, ranks, time_limit, \
     array_id, array_task, array_at_once, submitted, started, ended, hosts, reason, \
-    estimated_start, cancelling, outcome";
+    estimated_start, cancelling, outcome, restarts, last_failure, eligible";
 
 impl Store {
     /// Records a job, or all jobs of an array; `false` when its key has done so before.
@@ -244,6 +244,9 @@ fn insert(
         priority: new.spec.priority,
         array,
         cancelling: false,
+        restarts: 0,
+        last_failure: None,
+        eligible: None,
     };
     Ok(Job { summary, spec: new.spec.clone(), allocation: Vec::new() })
 }
@@ -255,9 +258,11 @@ fn update(db: &Connection, from: State, job: &Job) -> Result<(), StoreError> {
         text.map_err(|error| StoreError::Failed(format!("job {}: {error}", s.id)))
     };
     let outcome = s.outcome.as_ref().map(|o| json(serde_json::to_string(o))).transpose()?;
+    let failure = s.last_failure.as_ref().map(|o| json(serde_json::to_string(o))).transpose()?;
     let sql = "UPDATE jobs SET state = :state, started = :started, ended = :ended, hosts = :hosts, \
                reason = :reason, estimated_start = :estimate, cancelling = :cancelling, \
-               outcome = :outcome, allocation = :allocation WHERE id = :id AND state = :from";
+               outcome = :outcome, allocation = :allocation, restarts = :restarts, \
+               last_failure = :failure, eligible = :eligible WHERE id = :id AND state = :from";
     let changed = db.prepare_cached(sql)?.execute(named_params! {
         ":state": s.state.name(),
         ":started": s.started.map(|at| at.0),
@@ -268,6 +273,9 @@ fn update(db: &Connection, from: State, job: &Job) -> Result<(), StoreError> {
         ":cancelling": s.cancelling,
         ":outcome": outcome,
         ":allocation": json(serde_json::to_string(&job.allocation))?,
+        ":restarts": s.restarts,
+        ":failure": failure,
+        ":eligible": s.eligible.map(|at| at.0),
         ":id": s.id,
         ":from": from.name(),
     })?;
@@ -284,7 +292,7 @@ fn one(db: &Connection, id: JobId) -> Result<Job, StoreError> {
     );
     let mut statement = db.prepare_cached(&sql)?;
     let found = statement.query_row([id], |row| {
-        Ok((summary(row)?, row.get::<_, String>(19)?, row.get::<_, String>(20)?))
+        Ok((summary(row)?, row.get::<_, String>(22)?, row.get::<_, String>(23)?))
     });
     let Some((summary, spec, allocation)) = found.optional()? else {
         return Err(StoreError::Missing(format!("there is no job {id}")));
@@ -308,7 +316,10 @@ pub(super) fn summary(row: &Row<'_>) -> rusqlite::Result<JobSummary> {
         rusqlite::Error::FromSqlConversionFailure(column, kind, Box::new(error))
     };
     let state: String = row.get(1)?;
-    let outcome: Option<String> = row.get(18)?;
+    let outcome = |column| -> rusqlite::Result<Option<Outcome>> {
+        let text: Option<String> = row.get(column)?;
+        text.map(|text| serde_json::from_str(&text)).transpose().map_err(|e| json(column, e))
+    };
     let hosts: String = row.get(14)?;
     Ok(JobSummary {
         id: row.get(0)?,
@@ -327,9 +338,9 @@ pub(super) fn summary(row: &Row<'_>) -> rusqlite::Result<JobSummary> {
         reason: row.get(15)?,
         estimated_start: stamp(row.get(16)?),
         cancelling: row.get(17)?,
-        outcome: outcome
-            .map(|text| serde_json::from_str(&text))
-            .transpose()
-            .map_err(|error| json(18, error))?,
+        outcome: outcome(18)?,
+        restarts: row.get(19)?,
+        last_failure: outcome(20)?,
+        eligible: stamp(row.get(21)?),
     })
 }

@@ -225,6 +225,9 @@ async fn validate(app: &App, new: New) -> Result<Validated, Problem> {
         priority: new.spec.priority,
         array: None,
         cancelling: false,
+        restarts: 0,
+        last_failure: None,
+        eligible: None,
     };
     let job = Job { summary, spec: new.spec, allocation: Vec::new() };
     let (estimated_start, _) = app.ask(move |manager| Ok(manager.estimate(job))).await?;

@@ -18,6 +18,7 @@ use super::types::{NodeReport, Received};
 use crate::app::{App, blocking};
 use crate::auth::{Admin, FromNode};
 use crate::problem::Problem;
+use hpvm_queue::attempt::Attempt;
 use hpvm_queue::check;
 use hpvm_queue::node::{Orders, Version};
 
@@ -119,6 +120,8 @@ pub async fn orders(
 pub struct PartParams {
     stream: String,
     offset: u64,
+    /// Of which attempt.
+    restarts: u32,
 }
 
 /// Takes a part of a job's output, if it is the next one. Says how much there is.
@@ -129,7 +132,8 @@ pub async fn output(
     Params(part): Params<PartParams>,
     bytes: Bytes,
 ) -> Result<Json<Received>, Problem> {
-    let job = app.ask(move |manager| manager.job_on(&name, id)).await?;
+    let attempt = Attempt { job: id, restarts: part.restarts };
+    let job = app.ask(move |manager| manager.job_on(&name, attempt)).await?;
     let (stdout, stderr) = app.place.received(&job);
     let path = match part.stream.as_str() {
         "stdout" => stdout,

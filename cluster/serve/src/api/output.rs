@@ -1,9 +1,7 @@
 //! What jobs write: parts of it, all of it, and what comes.
 
 use std::convert::Infallible;
-use std::fs::File;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -20,9 +18,9 @@ use super::extract::{Id, Params};
 use super::jobs::find;
 use crate::app::App;
 use crate::auth::Who;
+use crate::files::{Output, Part};
 use crate::problem::Problem;
 use hpvm_queue::job::{Job, State as JobState};
-use hpvm_queue::stepd::record;
 
 /// Bytes of one answer, and of one event, at most: a browser shows it without a pause.
 pub const CHUNK: u64 = 1 << 20;
@@ -56,70 +54,9 @@ impl OutputParams {
     }
 }
 
-/// The file of an output, if it still is the one that the job wrote.
-fn open(app: &App, job: &Job, stderr: bool) -> Result<Option<File>, Problem> {
-    if let Some(slurm) = &app.slurm {
-        return crate::slurm::output(app, slurm, job, stderr);
-    }
-    let id = job.id();
-    let told = |error: std::io::Error| Problem::missing(format!("output of job {id}: {error}"));
-    if !app.place.is_here(job) {
-        let (stdout, other) = app.place.received(job);
-        return match File::open(if stderr { other } else { stdout }) {
-            // Nothing has come yet.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            opened => opened.map(Some).map_err(told),
-        };
-    }
-    let seen = record::read(&app.place.folder(id)).map_err(told)?;
-    let Some(launch) = seen.and_then(|seen| seen.launch) else { return Ok(None) };
-    let (out, err) = app.place.outputs(job);
-    let (path, identity): (PathBuf, _) =
-        if stderr { (err, launch.stderr) } else { (out, launch.stdout) };
-    // Neither a link to elsewhere nor a pipe that would hold us up.
-    let mut options = File::options();
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-    let file = options.read(true).custom_flags(flags).open(&path).map_err(told)?;
-    let meta = file.metadata().map_err(told)?;
-    if !meta.is_file() || record::FileId::of(&meta) != identity {
-        let text =
-            format!("output of job {id}: {} is not the file that the job wrote", path.display());
-        return Err(Problem::missing(text));
-    }
-    Ok(Some(file))
-}
-
 /// How many bytes an output has now. Blocks.
 pub fn size(app: &App, job: &Job, stderr: bool) -> u64 {
-    if app.slurm.is_some() {
-        let file = open(app, job, stderr).ok().flatten();
-        return file.and_then(|file| file.metadata().ok()).map_or(0, |meta| meta.len());
-    }
-    let (stdout, other) = match app.place.is_here(job) {
-        true => app.place.outputs(job),
-        false => app.place.received(job),
-    };
-    std::fs::metadata(if stderr { other } else { stdout }).map_or(0, |meta| meta.len())
-}
-
-/// Reads a part: the first byte's place, the bytes, how many there are in all.
-fn part(file: &File, offset: i64, limit: u64) -> std::io::Result<(u64, Vec<u8>, u64)> {
-    let size = file.metadata()?.len();
-    let start = match u64::try_from(offset) {
-        Ok(offset) => offset.min(size),
-        Err(_) => size.saturating_sub(offset.unsigned_abs()),
-    };
-    let count = limit.min(size - start);
-    let mut bytes = vec![0; usize::try_from(count).unwrap_or(0)];
-    let mut filled = 0;
-    while filled < bytes.len() {
-        match file.read_at(&mut bytes[filled..], start + filled as u64)? {
-            0 => break,
-            more => filled += more,
-        }
-    }
-    bytes.truncate(filled);
-    Ok((start, bytes, size))
+    Output::open(app, job, stderr).ok().flatten().map_or(0, |output| output.size())
 }
 
 pub async fn output(
@@ -131,16 +68,16 @@ pub async fn output(
     let stderr = params.is_stderr()?;
     let job = find(&app, &who, id).await?;
     let shared = app.clone();
-    let file = crate::app::blocking(move || open(&shared, &job, stderr)).await?;
+    let output = crate::app::blocking(move || Output::open(&shared, &job, stderr)).await?;
     if params.download == Some(1) {
-        return Ok(download(file, id, stderr));
+        return Ok(download(output, id, stderr));
     }
     let limit = params.limit.unwrap_or(CHUNK).min(CHUNK);
     let offset = params.offset.unwrap_or(0);
-    let (start, bytes, size) = crate::app::blocking(move || {
-        let Some(file) = file else { return Ok((0, Vec::new(), 0)) };
+    let Part { start, bytes, size } = crate::app::blocking(move || {
+        let Some(output) = output else { return Ok(Part { start: 0, bytes: Vec::new(), size: 0 }) };
         let told = |error| Problem::missing(format!("output of job {id}: {error}"));
-        part(&file, offset, limit).map_err(told)
+        output.part(offset, limit).map_err(told)
     })
     .await?;
     let numbers =
@@ -157,11 +94,11 @@ pub async fn output(
 pub async fn tail(app: &App, job: &Job, stderr: bool, bytes: u64) -> Result<String, Problem> {
     let (app, job) = (app.clone(), job.clone());
     crate::app::blocking(move || {
-        let Some(file) = open(&app, &job, stderr)? else { return Ok(String::new()) };
+        let Some(output) = Output::open(&app, &job, stderr)? else { return Ok(String::new()) };
         let offset = -i64::try_from(bytes).unwrap_or(i64::MAX);
         let told = |error| Problem::missing(format!("output of job {}: {error}", job.id()));
-        let (_, bytes, _) = part(&file, offset, bytes).map_err(told)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        let part = output.part(offset, bytes).map_err(told)?;
+        Ok(String::from_utf8_lossy(&part.bytes).into_owned())
     })
     .await
 }
@@ -172,18 +109,18 @@ fn text_plain() -> HeaderValue {
 }
 
 /// All that is there, piece by piece.
-fn download(file: Option<File>, id: i64, stderr: bool) -> Response {
-    let pieces = stream::unfold((file, 0_u64), |(file, at)| async move {
-        let file = file?;
+fn download(output: Option<Output>, id: i64, stderr: bool) -> Response {
+    let pieces = stream::unfold((output, 0_u64), |(output, at)| async move {
+        let output = output?;
         let read = tokio::task::spawn_blocking(move || {
-            let read = part(&file, i64::try_from(at).unwrap_or(i64::MAX), CHUNK);
-            (file, read)
+            let read = output.part(i64::try_from(at).unwrap_or(i64::MAX), CHUNK);
+            (output, read)
         });
         match read.await {
-            Ok((_, Ok((_, bytes, _)))) if bytes.is_empty() => None,
-            Ok((file, Ok((_, bytes, _)))) => {
-                let next = at + bytes.len() as u64;
-                Some((Ok(bytes), (Some(file), next)))
+            Ok((_, Ok(part))) if part.bytes.is_empty() => None,
+            Ok((output, Ok(part))) => {
+                let next = at + part.bytes.len() as u64;
+                Some((Ok(part.bytes), (Some(output), next)))
             }
             Ok((_, Err(error))) => Some((Err(error), (None, at))),
             Err(_) => None,
@@ -208,7 +145,7 @@ struct Follower {
     id: i64,
     stderr: bool,
     offset: i64,
-    file: Option<File>,
+    output: Option<Arc<Output>>,
     access: watch::Receiver<u64>,
     done: bool,
 }
@@ -225,7 +162,7 @@ pub async fn follow(
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse().ok());
     let offset = last.or(params.offset).unwrap_or(0);
     let access = app.access.subscribe();
-    let follower = Follower { app, who, id, stderr, offset, file: None, access, done: false };
+    let follower = Follower { app, who, id, stderr, offset, output: None, access, done: false };
     Ok(no_buffering(Sse::new(followed(follower)).keep_alive(heartbeat())))
 }
 
@@ -254,12 +191,12 @@ impl Follower {
             // In this order: what was written before the end is seen after it.
             let job = find(&self.app, &self.who, self.id).await.ok();
             let over = job.as_ref().is_none_or(|job| job.state() == JobState::Ended);
-            if self.file.is_none()
-                && let Some(job) = job
+            if let Some(job) = job
+                && self.output.as_ref().is_none_or(|open| !open.holds(job.attempt()))
             {
                 let (app, stderr) = (self.app.clone(), self.stderr);
-                let opened = crate::app::blocking(move || open(&app, &job, stderr)).await;
-                self.file = opened.ok().flatten();
+                let opened = crate::app::blocking(move || Output::open(&app, &job, stderr)).await;
+                self.output = opened.ok().flatten().map(Arc::new).or(self.output.take());
             }
             if let Some((next, text)) = self.read().await {
                 self.offset = next;
@@ -285,10 +222,9 @@ impl Follower {
 
     /// What is new, up to the last whole character, and where it ends.
     async fn read(&mut self) -> Option<(i64, String)> {
-        let file = self.file.as_ref()?.try_clone().ok()?;
-        let offset = self.offset;
-        let read = tokio::task::spawn_blocking(move || part(&file, offset, EVENT)).await;
-        let (start, mut bytes, size) = read.ok()?.ok()?;
+        let (output, offset) = (self.output.clone()?, self.offset);
+        let read = tokio::task::spawn_blocking(move || output.part(offset, EVENT)).await;
+        let Part { start, mut bytes, size } = read.ok()?.ok()?;
         let at_end = start + bytes.len() as u64 == size;
         let whole = match std::str::from_utf8(&bytes) {
             Err(error) if error.error_len().is_none() && error.valid_up_to() > 0 && !at_end => {

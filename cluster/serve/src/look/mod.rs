@@ -81,7 +81,7 @@ impl Place {
         Place {
             id: job.id(),
             scope: Scope {
-                of: Of::Job(settings.mark(job.id())),
+                of: Of::Job(settings.mark(job.attempt())),
                 owner,
                 node: node.and_then(|node| u32::try_from(node).ok()),
             },

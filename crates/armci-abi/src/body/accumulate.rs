@@ -6,6 +6,7 @@
 
 use super::handle::{When, note};
 use super::transfer::length;
+use crate::races::Access;
 use crate::state::{State, There, state};
 use crate::types::{Handle, Name};
 use core::ffi::{c_int, c_void};
@@ -182,6 +183,7 @@ unsafe fn add(
     sum.whole(name, len);
     let mut started = false;
     if len != 0 {
+        s.accesses(process, dest.addr(), len, Access::Update);
         let there = s.shared(name, process, dest.addr(), len);
         let mut batch = Batch::new(s, name, sum, process, when.now());
         // SAFETY: the program's promises; `there` has as many bytes.

@@ -138,6 +138,7 @@ unsafe fn make(
         Ok(members) => members,
         Err(why) => fail(name, &why),
     };
+    crate::races::heard(s);
     let mut comm = MPI_COMM_NULL;
     if members.me().is_some() && parent.comm != MPI_COMM_NULL {
         let (mut all, mut some) = (MPI_GROUP_NULL, MPI_GROUP_NULL);

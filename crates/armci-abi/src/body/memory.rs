@@ -2,6 +2,7 @@
 
 use super::group::{Group, group};
 use crate::exposed::Exposed;
+use crate::races;
 use crate::state::{Place, State, held, state};
 use crate::types::Name;
 use core::ffi::{c_char, c_int, c_long, c_void};
@@ -23,6 +24,14 @@ fn length(name: Name, bytes: c_long) -> usize {
     }
 }
 
+/// The members are about to meet.
+fn meet(s: &State, name: Name, group: &Group) {
+    match core::ptr::eq(group, &*s.world) {
+        true => races::all_meet(s, name),
+        false => races::heard(s),
+    }
+}
+
 /// # Safety
 /// `pointers` has room for each member.
 unsafe fn allocate(
@@ -37,6 +46,7 @@ unsafe fn allocate(
     if pointers.is_null() {
         fail(name, "the place for the pointers is null");
     }
+    meet(s, name, group);
     let size = group.members.len();
     let Some(exposed) = Exposed::new(name, group.comm, size, len) else { return 1 };
     let mut spaces = s.spaces.write().unwrap_or_else(PoisonError::into_inner);
@@ -114,6 +124,7 @@ fn number_of(group: &Group, memory: *mut c_void) -> Option<u64> {
 fn release(s: &State, name: Name, memory: *mut c_void, group: &Group) {
     group.member_of(name);
     s.flush_all(name);
+    meet(s, name, group);
     let mine = if memory.is_null() { None } else { number_of(group, memory) };
     if mine.is_none() && !memory.is_null() {
         fail(name, &format!("no memory of ARMCI_Malloc begins at {memory:p} in this group"));

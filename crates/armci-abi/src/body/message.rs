@@ -2,6 +2,7 @@
 
 use super::group::{Group, group};
 use super::transfer::length;
+use crate::races;
 use crate::state::{State, held, state};
 use crate::types::{Name, SCOPE_ALL, SCOPE_MASTERS, SCOPE_NODE};
 use core::ffi::{c_int, c_void};
@@ -29,6 +30,7 @@ pub unsafe fn timer(_: Name) -> f64 {
 /// Calls with the communicator of a scope in a group; not where this process is not in the scope.
 pub fn in_scope(s: &State, name: Name, scope: c_int, group: &Group, call: impl FnOnce(MPI_Comm)) {
     group.member_of(name);
+    races::heard(s);
     let world = core::ptr::eq(group, &*s.world);
     match (scope, world) {
         (SCOPE_ALL, _) => call(group.comm),
@@ -123,6 +125,7 @@ fn receive(
         }
     }
     reap(s, name);
+    races::heard(s);
     status.MPI_SOURCE
 }
 
@@ -149,8 +152,10 @@ pub unsafe fn recv_any(
 }
 
 pub unsafe fn barrier(name: Name) {
-    let group = state(name).default_group(name);
+    let s = state(name);
+    let group = s.default_group(name);
     group.member_of(name);
+    races::heard(s);
     // SAFETY: a communicator of our own.
     done(name, unsafe { (mpi().MPI_Barrier)(group.comm) });
 }
@@ -158,8 +163,10 @@ pub unsafe fn barrier(name: Name) {
 pub unsafe fn group_barrier(name: Name, of: *mut c_void) {
     // SAFETY: the program's group; a communicator of our own.
     unsafe {
-        let group = group(state(name), name, of);
+        let s = state(name);
+        let group = group(s, name, of);
         group.member_of(name);
+        races::heard(s);
         done(name, (mpi().MPI_Barrier)(group.comm));
     }
 }

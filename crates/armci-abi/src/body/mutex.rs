@@ -138,6 +138,7 @@ pub unsafe fn lock(name: Name, mutex: c_int, process: c_int) {
         }
         let ticket = taken.add(name, 1);
         served.wait(name, ticket);
+        crate::races::heard(state(name));
         held(&mutexes.mine).insert((process, number));
     });
 }

@@ -1,6 +1,7 @@
 //! Notifications of pairs of processes.
 
 use super::rmw::update_far;
+use crate::races;
 use crate::state::{State, There, state};
 use crate::types::Name;
 use core::ffi::c_int;
@@ -43,6 +44,7 @@ pub unsafe fn wait(name: Name, process: c_int, count: *mut c_int) -> c_int {
     // Relaxed: as in `notify`.
     let wanted = s.awaited[process].fetch_add(1, Ordering::Relaxed).wrapping_add(1);
     let at = word(s, name, s.me, process).mapped.cast::<AtomicU32>();
+    races::heard(s);
     // Others may be ahead. Relaxed: `block` ends with a fence.
     // SAFETY: memory of this process.
     block(name, || unsafe { (*at).load(Ordering::Relaxed) }.wrapping_sub(wanted) as i32 >= 0);

@@ -1,6 +1,7 @@
 //! Ordering and completion. Where memory is mapped, a fence is the processor's.
 
 use super::group::group;
+use crate::races;
 use crate::state::state;
 use crate::types::Name;
 use core::ffi::{c_int, c_void};
@@ -8,24 +9,32 @@ use hpvm_model::{done, mpi};
 
 pub unsafe fn fence(name: Name, process: c_int) {
     let s = state(name);
-    s.flush(name, s.process(name, process));
+    let process = s.process(name, process);
+    s.flush(name, process);
+    races::completed(s, process);
 }
 
 pub unsafe fn all_fence(name: Name) {
-    state(name).flush_all(name);
+    let s = state(name);
+    s.flush_all(name);
+    (0..s.n).for_each(|process| races::completed(s, process));
 }
 
 pub unsafe fn group_fence(name: Name, of: *mut c_void) {
     let s = state(name);
     // SAFETY: the program's group.
     let group = unsafe { group(s, name, of) };
-    group.members.all().iter().for_each(|process| s.flush(name, *process as usize));
+    for process in group.members.all() {
+        s.flush(name, *process as usize);
+        races::completed(s, *process as usize);
+    }
 }
 
 /// Completes what all processes have begun.
 pub unsafe fn barrier(name: Name) {
     let s = state(name);
     s.flush_all(name);
+    races::all_meet(s, name);
     // SAFETY: a communicator of our own.
     done(name, unsafe { (mpi().MPI_Barrier)(s.world.comm) });
 }

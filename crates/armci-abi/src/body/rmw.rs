@@ -1,5 +1,6 @@
 //! Read-modify-write.
 
+use crate::races::{self, Access};
 use crate::state::{There, state};
 use crate::types::{FETCH_AND_ADD, FETCH_AND_ADD_LONG, Name, SWAP, SWAP_LONG};
 use core::ffi::{c_int, c_void};
@@ -37,7 +38,10 @@ fn update(name: Name, remote: usize, long: bool, op: Op, operand: u64, process: 
             &format!("the variable at {remote:#x} is misaligned; expected a multiple of {size}"),
         );
     }
-    let there = state(name).shared(name, process, remote, size);
+    let s = state(name);
+    s.accesses(process, remote, size, Access::Update);
+    races::heard(s);
+    let there = s.shared(name, process, remote, size);
     if there.mapped.is_null() || there.locked {
         let kind = if long { Kind::I64 } else { Kind::I32 };
         return update_far(name, &there, kind, op, operand, process);

@@ -4,6 +4,7 @@
 use super::group::Group;
 use crate::exposed::Exposed;
 use crate::program;
+use crate::races;
 use crate::state::{Parts, State, current, held, install, remove, state};
 use crate::types::Name;
 use core::convert::Infallible;
@@ -112,6 +113,7 @@ fn join(name: Name, level: c_int, comm: Option<usize>) -> State {
 pub unsafe fn finalize(name: Name) -> c_int {
     let s = state(name);
     s.flush_all(name);
+    races::all_meet(s, name);
     // SAFETY: a communicator of our own.
     done(name, unsafe { (mpi().MPI_Barrier)(s.world.comm) });
     let mut uses = held(&USES);

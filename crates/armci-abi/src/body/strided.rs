@@ -5,6 +5,7 @@
 use super::accumulate::{Batch, Sum};
 use super::handle::{When, note};
 use super::transfer::{Way, bytes};
+use crate::races::Access;
 use crate::state::{State, state};
 use crate::types::{Handle, Name};
 use core::ffi::{c_char, c_int, c_void};
@@ -62,6 +63,12 @@ unsafe fn transfer(
         return unsafe { bytes(s, name, way, (local, remote), len, process, now) };
     }
     let (low, len) = if way == Way::Put { strided.dest_span() } else { strided.source_span() };
+    if s.races.is_some() {
+        strided.for_each(|source, dest, len| {
+            let at = if way == Way::Put { dest } else { source };
+            s.accesses(process, remote.wrapping_add_signed(at), len, way.access());
+        });
+    }
     let there = s.there(name, process, remote.wrapping_add_signed(low), len);
     if there.mapped.is_null() {
         let place = (there.target, there.offset.wrapping_sub(low as u64));
@@ -170,6 +177,7 @@ unsafe fn add_strided(
         let mut batch = Batch::new(s, name, sum, process, when.now());
         strided.for_each(|source_at, dest_at, len| {
             let to = there.at(dest_at.wrapping_sub(low));
+            s.accesses(process, dest.0.addr().wrapping_add_signed(dest_at), len, Access::Update);
             batch.add(source.0.cast::<u8>().wrapping_offset(source_at), &to, len);
         });
         note(when, process, batch.end());

@@ -1,6 +1,7 @@
 //! Put and get of bytes that lie together.
 
 use super::handle::{When, note};
+use crate::races::Access;
 use crate::state::{State, There, state};
 use crate::types::{Handle, Name};
 use core::ffi::{c_int, c_void};
@@ -11,6 +12,16 @@ use hpvm_model::{copy, fail, onesided};
 pub enum Way {
     Put,
     Get,
+}
+
+impl Way {
+    /// What it does with the other process's memory.
+    pub fn access(self) -> Access {
+        match self {
+            Way::Put => Access::Put,
+            Way::Get => Access::Get,
+        }
+    }
 }
 
 /// A number of bytes that the program gives.
@@ -44,6 +55,7 @@ pub unsafe fn bytes(
     if len == 0 {
         return false;
     }
+    s.accesses(process, remote, len, way.access());
     let there = s.there(name, process, remote, len);
     if there.mapped.is_null() {
         // SAFETY: the caller's promise.

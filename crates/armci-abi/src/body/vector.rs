@@ -3,6 +3,7 @@
 use super::accumulate::{Batch, Sum};
 use super::handle::{When, note};
 use super::transfer::{Way, length};
+use crate::races::Access;
 use crate::state::{State, state};
 use crate::types::{Giov, Handle, Name};
 use core::ffi::{c_int, c_void};
@@ -96,6 +97,7 @@ unsafe fn move_vectors(
     unsafe {
         each(name, vectors, count, |source, dest, len| {
             let (local, remote) = if way == Way::Put { (source, dest) } else { (dest, source) };
+            s.accesses(process, remote.addr(), len, way.access());
             let there = s.there(name, process, remote.addr(), len);
             if there.mapped.is_null() {
                 if far.target != there.target || far.runs.len() == MANY {
@@ -132,6 +134,7 @@ unsafe fn add_vectors(
     unsafe {
         each(name, vectors, count, |source, dest, len| {
             sum.whole(name, len);
+            s.accesses(process, dest.addr(), len, Access::Update);
             let there = s.shared(name, process, dest.addr(), len);
             batch.add(source, &there, len);
         });

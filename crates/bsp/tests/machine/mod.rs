@@ -1,16 +1,25 @@
 //! Virtual processes: threads, and messages between them in memory.
 
 use crate::script::*;
-use hpvm_bsp::{Carrier, Counts, Process, Settings, Tag};
+use hpvm_bsp::{Buffer, Carrier, Counts, Process, Settings, Shown, Tag};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Barrier, Condvar, Mutex};
 
 type Mail = HashMap<(usize, usize, Tag), VecDeque<Vec<u8>>>;
 
+/// Where a message lies that another process may read, and in which all-to-all it was shown.
+#[derive(Clone, Copy)]
+struct Lying {
+    start: usize,
+    round: u64,
+}
+
 /// What the processes share.
 struct Network {
+    shown: Mutex<HashMap<(usize, usize, Shown), Lying>>,
     mail: Mutex<Mail>,
     arrived: Condvar,
+    appeared: Condvar,
     board: Mutex<Vec<Vec<i64>>>,
     barrier: Barrier,
 }
@@ -21,6 +30,8 @@ struct Post {
     network: Arc<Network>,
     sends: Vec<(usize, Tag, *const u8, usize)>,
     receives: Vec<(usize, Tag, *mut u8, usize)>,
+    in_place: bool,
+    round: u64,
 }
 
 impl Post {
@@ -35,6 +46,7 @@ impl Post {
 
 impl Carrier for Post {
     fn all_to_all(&mut self, out: &[Counts], into: &mut [Counts]) -> Result<(), String> {
+        self.round += 1;
         let own: Vec<i64> = out.iter().flat_map(|c| [c.word as i64, c.digest as i64]).collect();
         for (words, place) in self.gather(&own).iter().zip(into) {
             let at = 2 * self.own;
@@ -91,20 +103,57 @@ impl Carrier for Post {
         }
         Ok(())
     }
+
+    fn in_place(&self, _: Shown) -> bool {
+        self.in_place
+    }
+
+    fn show(&mut self, to: usize, what: Shown, message: &Buffer) -> Result<(), String> {
+        // The round of a packed message begins behind it.
+        let round = self.round + u64::from(what != Shown::Answer);
+        let lying = Lying { start: message.as_ptr().expose_provenance(), round };
+        self.network.shown.lock().expect("shown").insert((self.own, to, what), lying);
+        self.network.appeared.notify_all();
+        Ok(())
+    }
+
+    fn view(
+        &mut self,
+        from: usize,
+        what: Shown,
+        len: usize,
+        into: &mut Buffer,
+    ) -> Result<(), String> {
+        let mut shown = self.network.shown.lock().expect("shown");
+        loop {
+            let lying = shown.get(&(from, self.own, what)).copied();
+            if let Some(lying) = lying.filter(|lying| lying.round == self.round) {
+                let start = std::ptr::with_exposed_provenance_mut(lying.start);
+                // SAFETY: it stays for as long as the interface says.
+                *into = unsafe { Buffer::view(start, len) };
+                return Ok(());
+            }
+            assert_eq!(what, Shown::Answer, "a packed message is there from the beginning");
+            shown = self.network.appeared.wait(shown).expect("shown");
+        }
+    }
 }
 
-/// Runs a program; returns what each process sees at the end of each superstep.
-pub fn run(processes: usize, large: usize, steps: &[Step]) -> Vec<Vec<Seen>> {
+/// Runs a program, with messages that are sent or read in place; returns what each process sees at the end of each
+/// superstep.
+pub fn run(processes: usize, large: usize, in_place: bool, steps: &[Step]) -> Vec<Vec<Seen>> {
     let network = Arc::new(Network {
         mail: Mutex::default(),
+        shown: Mutex::default(),
         arrived: Condvar::new(),
+        appeared: Condvar::new(),
         board: Mutex::new(vec![Vec::new(); processes]),
         barrier: Barrier::new(processes),
     });
     let seen: Vec<Vec<Seen>> = std::thread::scope(|scope| {
         let start = |own: usize| {
             let network = network.clone();
-            scope.spawn(move || one(own, processes, large, steps, network))
+            scope.spawn(move || one(own, processes, large, in_place, steps, network))
         };
         let threads: Vec<_> = (0..processes).map(start).collect();
         threads.into_iter().map(|thread| thread.join().expect("a process")).collect()
@@ -120,11 +169,13 @@ fn one(
     own: usize,
     processes: usize,
     large: usize,
+    in_place: bool,
     steps: &[Step],
     network: Arc<Network>,
 ) -> Vec<Seen> {
-    let mut process = Process::new(own, processes, Settings { large });
-    let mut post = Post { own, network, sends: Vec::new(), receives: Vec::new() };
+    let mut process = Process::new(own, processes, Settings { large, ..Settings::default() });
+    let (sends, receives) = (Vec::new(), Vec::new());
+    let mut post = Post { own, network, sends, receives, in_place, round: 0 };
     let mut memory = initial(own);
     let base = memory.as_mut_ptr();
     let mut registrations = Registrations::default();
@@ -182,7 +233,7 @@ fn step_of(
                 let (from, offset) = ((from % processes) as i32, place(*offset, *len) as i32);
                 let Some(base) = block(base) else { continue };
                 process
-                    .get(from, base, offset, at(into % (MEMORY - len)), *len as i32)
+                    .get(from, base, offset, at(into % (MEMORY - len)), *len as i32, true)
                     .expect("a get");
             }
             Call::Send { to, len, byte } => {

@@ -84,6 +84,12 @@ impl Hosts {
         })
     }
 
+    /// Bytes that the tables take.
+    pub fn bytes(&self) -> usize {
+        let Hosts { ranks, places, starts, of, .. } = self;
+        size_of_val(&**ranks) + size_of_val(&**places) + size_of_val(&**starts) + size_of_val(&**of)
+    }
+
     /// Hosts that have ranks of the group.
     pub fn count(&self) -> u32 {
         self.starts.len() as u32 - 1

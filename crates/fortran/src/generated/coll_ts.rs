@@ -9,7 +9,7 @@ use hpvm_abi::constants::{MPI_Aint, MPI_Count, MPI_Offset};
 
 use super::coll as plain;
 use crate::Fortran;
-use crate::section::{Copied, Descriptor, Parts, Typed, first, whole};
+use crate::section::{Copied, Descriptor, Divided, Parts, Typed, first, whole};
 use crate::text::external_length;
 
 /// `MPI_ALLGATHER`.
@@ -22,10 +22,7 @@ pub unsafe fn allgather<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount:
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::allgather::<F>(own_sendbuf.address(), own_sendbuf.count(), own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm, ierror);
         own_recvbuf.give();
@@ -42,10 +39,7 @@ pub unsafe fn allgather_c<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcoun
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::allgather_c::<F>(own_sendbuf.address(), own_sendbuf.count(), own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm, ierror);
         own_recvbuf.give();
@@ -62,10 +56,7 @@ pub unsafe fn allgather_init<F: Fortran, D: Descriptor>(sendbuf: *const D, sendc
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::allgather_init::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm,
             info, request, ierror);
@@ -84,10 +75,7 @@ pub unsafe fn allgather_init_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::allgather_init_c::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm,
             info, request, ierror);
@@ -105,10 +93,7 @@ pub unsafe fn allgatherv<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::allgatherv::<F>(own_sendbuf.address(), own_sendbuf.count(), own_sendbuf.datatype(),
             own_recvbuf.address(), recvcounts, displs, own_recvbuf.datatype(), comm, ierror);
         own_recvbuf.give();
@@ -126,10 +111,7 @@ pub unsafe fn allgatherv_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::allgatherv_c::<F>(own_sendbuf.address(), own_sendbuf.count(), own_sendbuf.datatype(),
             own_recvbuf.address(), recvcounts, displs, own_recvbuf.datatype(), comm, ierror);
         own_recvbuf.give();
@@ -147,10 +129,7 @@ pub unsafe fn allgatherv_init<F: Fortran, D: Descriptor>(sendbuf: *const D, send
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::allgatherv_init::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, displs,
             own_recvbuf.datatype(), comm, info, request, ierror);
@@ -169,10 +148,7 @@ pub unsafe fn allgatherv_init_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::allgatherv_init_c::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, displs,
             own_recvbuf.datatype(), comm, info, request, ierror);
@@ -244,14 +220,8 @@ pub unsafe fn alltoall<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount: 
     comm: *const c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::alltoall::<F>(own_sendbuf.address(), sendcount, own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm, ierror);
         own_recvbuf.give();
@@ -264,14 +234,8 @@ pub unsafe fn alltoall_c<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount
     comm: *const c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::alltoall_c::<F>(own_sendbuf.address(), sendcount, own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm, ierror);
         own_recvbuf.give();
@@ -284,14 +248,8 @@ pub unsafe fn alltoall_init<F: Fortran, D: Descriptor>(sendbuf: *const D, sendco
     comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::alltoall_init::<F>(own_sendbuf.address(), sendcount, own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm, info, request, ierror);
         own_sendbuf.keep::<F>(false, request, ierror);
@@ -306,14 +264,8 @@ pub unsafe fn alltoall_init_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::alltoall_init_c::<F>(own_sendbuf.address(), sendcount, own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm, info, request, ierror);
         own_sendbuf.keep::<F>(false, request, ierror);
@@ -327,14 +279,8 @@ pub unsafe fn alltoallv<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcounts
     rdispls: *const c_int, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::alltoallv::<F>(own_sendbuf.address(), sendcounts, sdispls, own_sendbuf.datatype(),
             own_recvbuf.address(), recvcounts, rdispls, own_recvbuf.datatype(), comm, ierror);
         own_recvbuf.give();
@@ -348,14 +294,8 @@ pub unsafe fn alltoallv_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
     recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::alltoallv_c::<F>(own_sendbuf.address(), sendcounts, sdispls, own_sendbuf.datatype(),
             own_recvbuf.address(), recvcounts, rdispls, own_recvbuf.datatype(), comm, ierror);
         own_recvbuf.give();
@@ -369,14 +309,8 @@ pub unsafe fn alltoallv_init<F: Fortran, D: Descriptor>(sendbuf: *const D, sendc
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::alltoallv_init::<F>(own_sendbuf.address(), sendcounts, sdispls,
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, rdispls,
             own_recvbuf.datatype(), comm, info, request, ierror);
@@ -393,14 +327,8 @@ pub unsafe fn alltoallv_init_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
     ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::alltoallv_init_c::<F>(own_sendbuf.address(), sendcounts, sdispls,
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, rdispls,
             own_recvbuf.datatype(), comm, info, request, ierror);
@@ -597,10 +525,7 @@ pub unsafe fn gather<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount: *c
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::gather::<F>(own_sendbuf.address(), own_sendbuf.count(), own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), root, comm, ierror);
         own_recvbuf.give();
@@ -617,10 +542,7 @@ pub unsafe fn gather_c<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount: 
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::gather_c::<F>(own_sendbuf.address(), own_sendbuf.count(), own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), root, comm, ierror);
         own_recvbuf.give();
@@ -638,10 +560,7 @@ pub unsafe fn gather_init<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcoun
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::gather_init::<F>(own_sendbuf.address(), own_sendbuf.count(), own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), root, comm, info, request,
             ierror);
@@ -660,10 +579,7 @@ pub unsafe fn gather_init_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::gather_init_c::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcount, own_recvbuf.datatype(), root,
             comm, info, request, ierror);
@@ -681,10 +597,7 @@ pub unsafe fn gatherv<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount: *
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::gatherv::<F>(own_sendbuf.address(), own_sendbuf.count(), own_sendbuf.datatype(),
             own_recvbuf.address(), recvcounts, displs, own_recvbuf.datatype(), root, comm, ierror);
         own_recvbuf.give();
@@ -702,10 +615,7 @@ pub unsafe fn gatherv_c<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount:
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::gatherv_c::<F>(own_sendbuf.address(), own_sendbuf.count(), own_sendbuf.datatype(),
             own_recvbuf.address(), recvcounts, displs, own_recvbuf.datatype(), root, comm, ierror);
         own_recvbuf.give();
@@ -723,10 +633,7 @@ pub unsafe fn gatherv_init<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcou
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::gatherv_init::<F>(own_sendbuf.address(), own_sendbuf.count(), own_sendbuf.datatype(),
             own_recvbuf.address(), recvcounts, displs, own_recvbuf.datatype(), root, comm, info,
             request, ierror);
@@ -746,10 +653,7 @@ pub unsafe fn gatherv_init_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::gatherv_init_c::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, displs,
             own_recvbuf.datatype(), root, comm, info, request, ierror);
@@ -767,10 +671,7 @@ pub unsafe fn iallgather<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::iallgather::<F>(own_sendbuf.address(), own_sendbuf.count(), own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm, request, ierror);
         own_recvbuf.keep::<F>(true, request, ierror);
@@ -788,10 +689,7 @@ pub unsafe fn iallgather_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::iallgather_c::<F>(own_sendbuf.address(), own_sendbuf.count(), own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm, request, ierror);
         own_recvbuf.keep::<F>(true, request, ierror);
@@ -808,10 +706,7 @@ pub unsafe fn iallgatherv<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcoun
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::iallgatherv::<F>(own_sendbuf.address(), own_sendbuf.count(), own_sendbuf.datatype(),
             own_recvbuf.address(), recvcounts, displs, own_recvbuf.datatype(), comm, request,
             ierror);
@@ -830,10 +725,7 @@ pub unsafe fn iallgatherv_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::iallgatherv_c::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, displs,
             own_recvbuf.datatype(), comm, request, ierror);
@@ -877,14 +769,8 @@ pub unsafe fn ialltoall<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount:
     comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::ialltoall::<F>(own_sendbuf.address(), sendcount, own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm, request, ierror);
         own_sendbuf.keep::<F>(false, request, ierror);
@@ -898,14 +784,8 @@ pub unsafe fn ialltoall_c<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcoun
     comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::ialltoall_c::<F>(own_sendbuf.address(), sendcount, own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm, request, ierror);
         own_sendbuf.keep::<F>(false, request, ierror);
@@ -920,14 +800,8 @@ pub unsafe fn ialltoallv<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount
     ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::ialltoallv::<F>(own_sendbuf.address(), sendcounts, sdispls, own_sendbuf.datatype(),
             own_recvbuf.address(), recvcounts, rdispls, own_recvbuf.datatype(), comm, request,
             ierror);
@@ -943,14 +817,8 @@ pub unsafe fn ialltoallv_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
     recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::ialltoallv_c::<F>(own_sendbuf.address(), sendcounts, sdispls, own_sendbuf.datatype(),
             own_recvbuf.address(), recvcounts, rdispls, own_recvbuf.datatype(), comm, request,
             ierror);
@@ -1061,10 +929,7 @@ pub unsafe fn igather<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount: *
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::igather::<F>(own_sendbuf.address(), own_sendbuf.count(), own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), root, comm, request, ierror);
         own_recvbuf.keep::<F>(true, request, ierror);
@@ -1081,10 +946,7 @@ pub unsafe fn igather_c<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount:
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::igather_c::<F>(own_sendbuf.address(), own_sendbuf.count(), own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), root, comm, request, ierror);
         own_recvbuf.keep::<F>(true, request, ierror);
@@ -1102,10 +964,7 @@ pub unsafe fn igatherv<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount: 
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::igatherv::<F>(own_sendbuf.address(), own_sendbuf.count(), own_sendbuf.datatype(),
             own_recvbuf.address(), recvcounts, displs, own_recvbuf.datatype(), root, comm, request,
             ierror);
@@ -1124,10 +983,7 @@ pub unsafe fn igatherv_c<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::igatherv_c::<F>(own_sendbuf.address(), own_sendbuf.count(), own_sendbuf.datatype(),
             own_recvbuf.address(), recvcounts, displs, own_recvbuf.datatype(), root, comm, request,
             ierror);
@@ -1145,10 +1001,7 @@ pub unsafe fn ineighbor_allgather<F: Fortran, D: Descriptor>(sendbuf: *const D,
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::ineighbor_allgather::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm,
             request, ierror);
@@ -1167,10 +1020,7 @@ pub unsafe fn ineighbor_allgather_c<F: Fortran, D: Descriptor>(sendbuf: *const D
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::ineighbor_allgather_c::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm,
             request, ierror);
@@ -1189,10 +1039,7 @@ pub unsafe fn ineighbor_allgatherv<F: Fortran, D: Descriptor>(sendbuf: *const D,
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::ineighbor_allgatherv::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, displs,
             own_recvbuf.datatype(), comm, request, ierror);
@@ -1211,10 +1058,7 @@ pub unsafe fn ineighbor_allgatherv_c<F: Fortran, D: Descriptor>(sendbuf: *const 
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::ineighbor_allgatherv_c::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, displs,
             own_recvbuf.datatype(), comm, request, ierror);
@@ -1228,14 +1072,8 @@ pub unsafe fn ineighbor_alltoall<F: Fortran, D: Descriptor>(sendbuf: *const D,
     recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::ineighbor_alltoall::<F>(own_sendbuf.address(), sendcount, own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm, request, ierror);
         own_sendbuf.keep::<F>(false, request, ierror);
@@ -1250,14 +1088,8 @@ pub unsafe fn ineighbor_alltoall_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
     ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::ineighbor_alltoall_c::<F>(own_sendbuf.address(), sendcount, own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm, request, ierror);
         own_sendbuf.keep::<F>(false, request, ierror);
@@ -1272,14 +1104,8 @@ pub unsafe fn ineighbor_alltoallv<F: Fortran, D: Descriptor>(sendbuf: *const D,
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::ineighbor_alltoallv::<F>(own_sendbuf.address(), sendcounts, sdispls,
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, rdispls,
             own_recvbuf.datatype(), comm, request, ierror);
@@ -1295,14 +1121,8 @@ pub unsafe fn ineighbor_alltoallv_c<F: Fortran, D: Descriptor>(sendbuf: *const D
     recvtype: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::ineighbor_alltoallv_c::<F>(own_sendbuf.address(), sendcounts, sdispls,
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, rdispls,
             own_recvbuf.datatype(), comm, request, ierror);
@@ -1469,10 +1289,7 @@ pub unsafe fn iscatter<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount: 
     root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
         let own_recvbuf = match Typed::new::<F, D>(recvbuf, *recvcount, *recvtype) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
@@ -1490,10 +1307,7 @@ pub unsafe fn iscatter_c<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount
     root: *const c_int, comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
         let own_recvbuf = match Typed::new::<F, D>(recvbuf, *recvcount, *recvtype) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
@@ -1512,10 +1326,7 @@ pub unsafe fn iscatterv<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcounts
     ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
         let own_recvbuf = match Typed::new::<F, D>(recvbuf, *recvcount, *recvtype) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
@@ -1534,10 +1345,7 @@ pub unsafe fn iscatterv_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
     comm: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
         let own_recvbuf = match Typed::new::<F, D>(recvbuf, *recvcount, *recvtype) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
@@ -1559,10 +1367,7 @@ pub unsafe fn neighbor_allgather<F: Fortran, D: Descriptor>(sendbuf: *const D,
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::neighbor_allgather::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm,
             ierror);
@@ -1580,10 +1385,7 @@ pub unsafe fn neighbor_allgather_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::neighbor_allgather_c::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm,
             ierror);
@@ -1602,10 +1404,7 @@ pub unsafe fn neighbor_allgather_init<F: Fortran, D: Descriptor>(sendbuf: *const
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::neighbor_allgather_init::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm,
             info, request, ierror);
@@ -1624,10 +1423,7 @@ pub unsafe fn neighbor_allgather_init_c<F: Fortran, D: Descriptor>(sendbuf: *con
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::neighbor_allgather_init_c::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm,
             info, request, ierror);
@@ -1645,10 +1441,7 @@ pub unsafe fn neighbor_allgatherv<F: Fortran, D: Descriptor>(sendbuf: *const D,
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::neighbor_allgatherv::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, displs,
             own_recvbuf.datatype(), comm, ierror);
@@ -1667,10 +1460,7 @@ pub unsafe fn neighbor_allgatherv_c<F: Fortran, D: Descriptor>(sendbuf: *const D
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::neighbor_allgatherv_c::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, displs,
             own_recvbuf.datatype(), comm, ierror);
@@ -1689,10 +1479,7 @@ pub unsafe fn neighbor_allgatherv_init<F: Fortran, D: Descriptor>(sendbuf: *cons
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::neighbor_allgatherv_init::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, displs,
             own_recvbuf.datatype(), comm, info, request, ierror);
@@ -1711,10 +1498,7 @@ pub unsafe fn neighbor_allgatherv_init_c<F: Fortran, D: Descriptor>(sendbuf: *co
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::neighbor_allgatherv_init_c::<F>(own_sendbuf.address(), own_sendbuf.count(),
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, displs,
             own_recvbuf.datatype(), comm, info, request, ierror);
@@ -1728,14 +1512,8 @@ pub unsafe fn neighbor_alltoall<F: Fortran, D: Descriptor>(sendbuf: *const D,
     recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::neighbor_alltoall::<F>(own_sendbuf.address(), sendcount, own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm, ierror);
         own_recvbuf.give();
@@ -1748,14 +1526,8 @@ pub unsafe fn neighbor_alltoall_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
     recvcount: *const MPI_Count, recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::neighbor_alltoall_c::<F>(own_sendbuf.address(), sendcount, own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm, ierror);
         own_recvbuf.give();
@@ -1769,14 +1541,8 @@ pub unsafe fn neighbor_alltoall_init<F: Fortran, D: Descriptor>(sendbuf: *const 
     ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::neighbor_alltoall_init::<F>(own_sendbuf.address(), sendcount, own_sendbuf.datatype(),
             own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm, info, request, ierror);
         own_sendbuf.keep::<F>(false, request, ierror);
@@ -1791,14 +1557,8 @@ pub unsafe fn neighbor_alltoall_init_c<F: Fortran, D: Descriptor>(sendbuf: *cons
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::neighbor_alltoall_init_c::<F>(own_sendbuf.address(), sendcount,
             own_sendbuf.datatype(), own_recvbuf.address(), recvcount, own_recvbuf.datatype(), comm,
             info, request, ierror);
@@ -1814,14 +1574,8 @@ pub unsafe fn neighbor_alltoallv<F: Fortran, D: Descriptor>(sendbuf: *const D,
     ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::neighbor_alltoallv::<F>(own_sendbuf.address(), sendcounts, sdispls,
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, rdispls,
             own_recvbuf.datatype(), comm, ierror);
@@ -1836,14 +1590,8 @@ pub unsafe fn neighbor_alltoallv_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
     recvtype: *const c_int, comm: *const c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::neighbor_alltoallv_c::<F>(own_sendbuf.address(), sendcounts, sdispls,
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, rdispls,
             own_recvbuf.datatype(), comm, ierror);
@@ -1858,14 +1606,8 @@ pub unsafe fn neighbor_alltoallv_init<F: Fortran, D: Descriptor>(sendbuf: *const
     info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::neighbor_alltoallv_init::<F>(own_sendbuf.address(), sendcounts, sdispls,
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, rdispls,
             own_recvbuf.datatype(), comm, info, request, ierror);
@@ -1882,14 +1624,8 @@ pub unsafe fn neighbor_alltoallv_init_c<F: Fortran, D: Descriptor>(sendbuf: *con
     ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
-        let own_recvbuf = match Parts::new::<F, D>(recvbuf, *recvtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
+        let own_recvbuf = Parts::new::<F, D>(recvbuf, *recvtype);
         plain::neighbor_alltoallv_init_c::<F>(own_sendbuf.address(), sendcounts, sdispls,
             own_sendbuf.datatype(), own_recvbuf.address(), recvcounts, rdispls,
             own_recvbuf.datatype(), comm, info, request, ierror);
@@ -2199,10 +1935,7 @@ pub unsafe fn scatter<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount: *
     root: *const c_int, comm: *const c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
         let own_recvbuf = match Typed::new::<F, D>(recvbuf, *recvcount, *recvtype) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
@@ -2218,10 +1951,7 @@ pub unsafe fn scatter_c<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount:
     root: *const c_int, comm: *const c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
         let own_recvbuf = match Typed::new::<F, D>(recvbuf, *recvcount, *recvtype) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
@@ -2238,10 +1968,7 @@ pub unsafe fn scatter_init<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcou
     ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
         let own_recvbuf = match Typed::new::<F, D>(recvbuf, *recvcount, *recvtype) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
@@ -2260,10 +1987,7 @@ pub unsafe fn scatter_init_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
     info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
         let own_recvbuf = match Typed::new::<F, D>(recvbuf, *recvcount, *recvtype) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
@@ -2281,10 +2005,7 @@ pub unsafe fn scatterv<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcounts:
     recvtype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
         let own_recvbuf = match Typed::new::<F, D>(recvbuf, *recvcount, *recvtype) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
@@ -2300,10 +2021,7 @@ pub unsafe fn scatterv_c<F: Fortran, D: Descriptor>(sendbuf: *const D, sendcount
     recvtype: *const c_int, root: *const c_int, comm: *const c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
         let own_recvbuf = match Typed::new::<F, D>(recvbuf, *recvcount, *recvtype) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
@@ -2320,10 +2038,7 @@ pub unsafe fn scatterv_init<F: Fortran, D: Descriptor>(sendbuf: *const D, sendco
     request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
         let own_recvbuf = match Typed::new::<F, D>(recvbuf, *recvcount, *recvtype) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
@@ -2342,10 +2057,7 @@ pub unsafe fn scatterv_init_c<F: Fortran, D: Descriptor>(sendbuf: *const D,
     comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_sendbuf = match Parts::new::<F, D>(sendbuf, *sendtype, true) {
-            Ok(own) => own,
-            Err(code) => return *ierror = code,
-        };
+        let own_sendbuf = Parts::new::<F, D>(sendbuf, *sendtype);
         let own_recvbuf = match Typed::new::<F, D>(recvbuf, *recvcount, *recvtype) {
             Ok(own) => own,
             Err(code) => return *ierror = code,

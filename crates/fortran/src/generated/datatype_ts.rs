@@ -9,7 +9,7 @@ use hpvm_abi::constants::{MPI_Aint, MPI_Count, MPI_Offset};
 
 use super::datatype as plain;
 use crate::Fortran;
-use crate::section::{Copied, Descriptor, Parts, Typed, first, whole};
+use crate::section::{Copied, Descriptor, Divided, Parts, Typed, first, whole};
 use crate::text::external_length;
 
 /// `MPI_GET_ADDRESS`.

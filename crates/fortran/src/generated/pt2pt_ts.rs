@@ -9,7 +9,7 @@ use hpvm_abi::constants::{MPI_Aint, MPI_Count, MPI_Offset};
 
 use super::pt2pt as plain;
 use crate::Fortran;
-use crate::section::{Copied, Descriptor, Parts, Typed, first, whole};
+use crate::section::{Copied, Descriptor, Divided, Parts, Typed, first, whole};
 use crate::text::external_length;
 
 /// `MPI_BSEND`.
@@ -408,12 +408,13 @@ pub unsafe fn precv_init<F: Fortran, D: Descriptor>(buf: *const D, partitions: *
     comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_buf = match Parts::new::<F, D>(buf, *datatype, false) {
+        let own_buf = match Divided::new::<F, D>(buf, *partitions, *count, *datatype) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
         plain::precv_init::<F>(own_buf.address(), partitions, count, own_buf.datatype(), dest, tag,
             comm, info, request, ierror);
+        own_buf.lay_out::<F>(request, ierror);
     }
 }
 
@@ -423,12 +424,13 @@ pub unsafe fn psend_init<F: Fortran, D: Descriptor>(buf: *const D, partitions: *
     comm: *const c_int, info: *const c_int, request: *mut c_int, ierror: *mut c_int) {
     // SAFETY: the program's promises; what is ours lives through the call.
     unsafe {
-        let own_buf = match Parts::new::<F, D>(buf, *datatype, false) {
+        let own_buf = match Divided::new::<F, D>(buf, *partitions, *count, *datatype) {
             Ok(own) => own,
             Err(code) => return *ierror = code,
         };
         plain::psend_init::<F>(own_buf.address(), partitions, count, own_buf.datatype(), dest, tag,
             comm, info, request, ierror);
+        own_buf.lay_out::<F>(request, ierror);
     }
 }
 

@@ -2,10 +2,13 @@
 //!
 //! One process of each side, a root, holds a socket to the other side's root, and to the launcher of a job that it has spawned
 //! ([`super::start`]). A thread that sleeps waits for the end of that to the launcher, or else to the root, so
-//! that a failure is noticed whatever the program does. Both roots say when they are disconnected.
+//! that a failure is noticed whatever the program does. Both roots say when they are disconnected. Inside
+//! `MPI_Comm_disconnect` they first say that they part: whoever ends between the two has failed, because it has not left the call.
 
-use crate::runtime::{abort, launcher_ends, with_signals_blocked};
+use super::talk;
+use crate::runtime::{Entered, abort, launcher_ends, with_signals_blocked};
 use crate::say::say;
+use hpvm_mpi::error::Result;
 use std::io::{self, Read};
 use std::net::Shutdown;
 use std::os::fd::AsRawFd;
@@ -15,8 +18,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What is said when either side may end without the other.
 const DISCONNECTED: u8 = b'D';
+/// What is said before that in `MPI_Comm_disconnect`. Who says it leaves the call when the other side has said so, too.
+const PARTS: u8 = b'P';
 /// Longest last words that are read.
-const WORDS_MAX: u64 = 64 << 10;
+const WORDS_MAX: usize = 64 << 10;
 /// The thread needs little.
 const STACK: usize = 64 << 10;
 
@@ -26,32 +31,53 @@ pub struct Connected {
     /// Where we say that the two are disconnected, in this order.
     says: Vec<UnixStream>,
     disconnected: Arc<AtomicBool>,
-    /// Readable when the other side's root has said so as well, or has ended.
+    /// Readable when the other side's root has said that it parts, or is disconnected. It ends with the root, unless that has
+    /// failed and our job ends with it.
     other: Option<UnixStream>,
+    /// Of those whose launcher is watched over: ends when they have ended, and have not failed.
+    over: Option<UnixStream>,
+}
+
+/// How another job has failed.
+pub struct Failure {
+    pub code: i32,
+    pub why: String,
+    /// Nobody but us tells people, even if the two are disconnected by now.
+    pub is_ours_to_tell: bool,
+}
+
+/// Whose words are watched.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Root,
+    Launcher,
 }
 
 impl Connected {
-    /// Watches `socket`. When it ends `failure` tells from what was said on it whether the other job has failed: with
-    /// which code, and why. The second result can be read from then on.
+    /// Watches `socket`. When it ends `failure` tells from what was said on it whether and how the other job has failed. The
+    /// second result can be read from then on.
     fn watch(
         socket: UnixStream,
-        failure: impl FnOnce(&[u8]) -> Option<(i32, String)> + Send + 'static,
+        whose: Whose,
+        failure: impl FnOnce(&[u8]) -> Option<Failure> + Send + 'static,
     ) -> (Connected, Option<UnixStream>) {
         let disconnected = Arc::new(AtomicBool::new(false));
         let says = socket.try_clone().into_iter().collect();
         let (end, over) = UnixStream::pair().ok().unzip();
-        let connected = Connected { says, disconnected: disconnected.clone(), other: None };
+        let connected =
+            Connected { says, disconnected: disconnected.clone(), other: None, over: None };
         let wait = move || {
-            let mut said = Vec::new();
             let _ = socket.set_nonblocking(false);
-            // A connection that breaks is an end as well.
-            let _ = (&socket).take(WORDS_MAX).read_to_end(&mut said);
-            let failure = failure(&said);
+            let said = read_words(&socket, over.as_ref().filter(|_| whose == Whose::Root));
+            let Some(failure) = failure(&said) else { return };
             // Acquire pairs with the release in `disconnect`.
-            if let Some((code, why)) = failure.filter(|_| !disconnected.load(Ordering::Acquire)) {
-                fail(code, &why);
+            if !disconnected.load(Ordering::Acquire) {
+                fail(failure.code, &failure.why);
+                // Who waits for the other side goes on waiting until our job is ended.
+                std::mem::forget(over);
+            } else if failure.is_ours_to_tell {
+                say(&failure.why);
             }
-            drop(over);
         };
         let thread = std::thread::Builder::new().name("hpvm-connected".into()).stack_size(STACK);
         if let Err(error) = with_signals_blocked(|| thread.spawn(wait)) {
@@ -64,9 +90,10 @@ impl Connected {
 
     /// With a job that was met at a port: `root` leads to its root.
     pub fn with_job(root: UnixStream) -> Connected {
-        let (connected, other) = Connected::watch(root, |said| {
-            let parted = said.contains(&DISCONNECTED);
-            (!parted).then(|| (1, "a job that it is connected with has failed".to_owned()))
+        let (connected, other) = Connected::watch(root, Whose::Root, |said| {
+            let left = said.contains(&DISCONNECTED);
+            let why = "a job that it is connected with has failed".to_owned();
+            (!left).then_some(Failure { code: 1, why, is_ours_to_tell: false })
         });
         Connected { other, ..connected }
     }
@@ -75,24 +102,46 @@ impl Connected {
     /// to its root.
     pub fn with_children(
         lifeline: UnixStream,
-        failure: impl FnOnce(&[u8]) -> Option<(i32, String)> + Send + 'static,
+        failure: impl FnOnce(&[u8]) -> Option<Failure> + Send + 'static,
         root: Option<UnixStream>,
     ) -> Connected {
-        let (mut connected, _) = Connected::watch(lifeline, failure);
+        let (mut connected, over) = Connected::watch(lifeline, Whose::Launcher, failure);
         // The launcher first: when the children hear of it, it knows already.
         connected.says.extend(root.as_ref().and_then(|root| root.try_clone().ok()));
-        Connected { other: root, ..connected }
+        Connected { other: root, over, ..connected }
     }
 
     /// With those who have spawned this job, over whom the launcher watches: `root` leads to their root.
     pub fn with_parents(root: UnixStream) -> Connected {
         let says = root.try_clone().into_iter().collect();
-        Connected { says, disconnected: Arc::default(), other: Some(root) }
+        Connected { says, disconnected: Arc::default(), other: Some(root), over: None }
     }
 
-    /// From now on either side may end without the other. Gives what can be read when the other side has said so, too, or
-    /// has ended.
-    pub fn disconnect(self) -> Option<UnixStream> {
+    /// Says that this side leaves `MPI_Comm_disconnect` when the other one has said this, too.
+    pub fn say_parts(&self) {
+        // The last one leads to the root. A launcher is told the end only.
+        if let (Some(root), Some(_)) = (self.says.last(), &self.other) {
+            // Who has ended needs no word.
+            let _ = send(root, &[PARTS]);
+        }
+    }
+
+    /// Waits, with progress, until the other side has said so, or has ended well. If it has failed our job ends meanwhile.
+    pub fn await_parts(&self, w: &mut Entered) -> Result<()> {
+        let Some(other) = &self.other else { return Ok(()) };
+        if other.set_nonblocking(true).is_err() || talk::await_word(w, other)? {
+            // A socket whose end cannot be waited for is not worth an error: it ends.
+            return Ok(());
+        }
+        match &self.over {
+            // Who watches over the launcher tells the two ends from each other.
+            Some(over) if over.set_nonblocking(true).is_ok() => talk::await_word(w, over).map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    /// From now on either side may end without the other.
+    pub fn disconnect(self) {
         // Release pairs with the acquire in `watch`.
         self.disconnected.store(true, Ordering::Release);
         for socket in &self.says {
@@ -100,8 +149,26 @@ impl Connected {
             let _ = send(socket, &[DISCONNECTED]);
             let _ = socket.shutdown(Shutdown::Write);
         }
-        self.other
     }
+}
+
+/// What the other side says until it ends, which a connection that breaks is as well. Whether it parts is passed on at once.
+fn read_words(mut socket: &UnixStream, pass: Option<&UnixStream>) -> Vec<u8> {
+    let (mut said, mut bytes) = (Vec::new(), [0; 256]);
+    while said.len() < WORDS_MAX {
+        match socket.read(&mut bytes) {
+            Ok(0) => break,
+            Ok(count) => said.extend_from_slice(&bytes[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(_) => break,
+        }
+        // One byte is enough, so it never waits for room.
+        if let Some(pass) = pass.filter(|_| said.iter().any(|b| [PARTS, DISCONNECTED].contains(b)))
+        {
+            let _ = send(pass, &[PARTS]);
+        }
+    }
+    said
 }
 
 /// Writes to a socket whose other end may be gone, which is no reason to end by SIGPIPE.

@@ -76,6 +76,8 @@ impl Ends {
                 interfaces: interfaces().map_err(network)?,
                 host: host_name(),
                 timeout: net_timeout()?,
+                // The job's own sockets have the interfaces' programs.
+                xdp: false,
             });
             ends.opened = Some(opened.map_err(network)?);
         }

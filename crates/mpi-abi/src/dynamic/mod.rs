@@ -24,7 +24,6 @@ use link::{Role, Side};
 use port::{Port, PortName};
 use start::{Program, Spawned};
 use std::collections::BTreeMap;
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use talk::Talk;
 
@@ -36,7 +35,7 @@ pub struct Dynamic {
     /// Ports that the program has opened, by their names; `None` while a thread accepts on one.
     ports: BTreeMap<String, Option<Port>>,
     /// Names that the program has published.
-    pub names: names::Names,
+    pub names: hpvm_job::names::Names,
     /// The communicator to those who have spawned this process.
     pub parent: Option<MPI_Comm>,
     /// Jobs that this process has spawned or met as a root, or that have spawned its job, and the numbers of their processes here.
@@ -275,9 +274,10 @@ impl Entered {
     /// ours waits for one of theirs, and either job may end without the other. Until then a failure of one ends both.
     ///
     /// First all processes of different jobs have words from each other; no third process passes them on. A job whose
-    /// processes all have them, and whose own words have been acknowledged, needs nobody else any more, so its root says
-    /// that it is disconnected. Nobody leaves before both roots have said so, and goes on acknowledging until then. Who fails
-    /// earlier ends the other job; who fails later has been heard by everybody.
+    /// processes all have them, and whose own words have been acknowledged, needs nobody else any more, so its roots say
+    /// that it parts. Nobody leaves before both roots of each connection that ends have said so, and goes on acknowledging until
+    /// then. Who fails earlier ends the other job, and that those that it is connected with, also if it has said that it parts;
+    /// who fails later has been heard by everybody.
     pub fn part(&mut self, handle: MPI_Comm) -> Result<()> {
         let comm = self.objects.comm(handle)?.comm.clone();
         let first = self.job.size;
@@ -292,15 +292,14 @@ impl Entered {
         let told = parting.swap(self, |peer| u64::from(cut.contains(&peer)))?;
         self.wait_until(|w| !w.process.has_backlog() && w.process.fm().transport().is_quiet())?;
         parting.meet_ours(self)?;
-        for (ranks, other) in self.disconnect(unused) {
-            let both = told.iter().any(|(peer, cuts)| *cuts != 0 && ranks.contains(peer));
-            if let Some(other) = other.filter(|_| both) {
-                // A socket whose end cannot be waited for is not worth an error: it ends.
-                if other.set_nonblocking(true).is_ok() {
-                    talk::await_word(self, &other)?;
-                }
-            }
-        }
+        let both =
+            |ranks: &[Rank]| told.iter().any(|(peer, cuts)| *cuts != 0 && ranks.contains(peer));
+        let parted = self.take_connected(unused);
+        let ends = || parted.iter().filter(|(ranks, _)| both(ranks)).map(|(_, other)| other);
+        ends().for_each(Connected::say_parts);
+        // Until all have answered a failure of any of them is ours.
+        ends().try_for_each(|other| other.await_parts(self))?;
+        parted.into_iter().for_each(|(_, other)| other.disconnect());
         parting.meet_ours(self)?;
         self.wait_until(|w| !w.process.has_backlog())
     }
@@ -317,16 +316,10 @@ impl Entered {
         linked
     }
 
-    /// Tells the jobs all of whose processes are `unused` that they may end without ours. Gives what can be read when they
-    /// have said the same, or have ended.
-    fn disconnect(
-        &mut self,
-        unused: impl Fn(&Rank) -> bool,
-    ) -> Vec<(Vec<Rank>, Option<UnixStream>)> {
+    /// The connections with jobs all of whose processes are `unused`, which are ours no longer.
+    fn take_connected(&mut self, unused: impl Fn(&Rank) -> bool) -> Vec<(Vec<Rank>, Connected)> {
         let connected = &mut self.dynamic.connected;
-        let parted: Vec<_> =
-            connected.extract_if(.., |(ranks, _)| ranks.iter().all(&unused)).collect();
-        parted.into_iter().map(|(ranks, connected)| (ranks, connected.disconnect())).collect()
+        connected.extract_if(.., |(ranks, _)| ranks.iter().all(&unused)).collect()
     }
 
     /// Closes what no communicator needs any more.
@@ -337,15 +330,16 @@ impl Entered {
         let used = self.linked_for(None);
         let gone = self.process.fm_mut().transport_mut().unlink(|rank| used.contains(&rank));
         self.process.forget_peers(&gone);
-        self.disconnect(|rank| gone.contains(rank));
+        let parted = self.take_connected(|rank| gone.contains(rank));
+        parted.into_iter().for_each(|(_, other)| other.disconnect());
     }
 
     /// The world model ends: other jobs go on without us.
     pub fn leave_connected(&mut self) {
         let connected = std::mem::take(&mut self.dynamic.connected);
-        connected.into_iter().for_each(|(_, connected)| drop(connected.disconnect()));
+        connected.into_iter().for_each(|(_, connected)| connected.disconnect());
         self.dynamic.ports.clear();
-        self.dynamic.names = names::Names::default();
+        self.unpublish_all();
     }
 }
 

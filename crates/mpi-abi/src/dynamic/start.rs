@@ -5,7 +5,7 @@
 //! the process that spawned it has died. What this process says on it is that the two jobs are connected no more, from
 //! when on each may end without the other. The launcher says why its job failed, and how it ended.
 
-use super::connected::Connected;
+use super::connected::{Connected, Failure};
 use super::talk::Talk;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
@@ -141,8 +141,11 @@ impl Spawned {
                 (0, None) => None,
                 // With 0 and a reason they have called `MPI_Abort`.
                 (code, why) => {
+                    // A launcher that has given its reason away, to us, tells nobody else.
+                    let is_ours_to_tell = why.is_some();
                     let why = why.unwrap_or_else(|| format!("they ended with code {code}"));
-                    Some((code, format!("processes that it has spawned have failed: {why}")))
+                    let why = format!("processes that it has spawned have failed: {why}");
+                    Some(Failure { code, why, is_ours_to_tell })
                 }
             }
         };

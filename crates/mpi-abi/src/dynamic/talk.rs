@@ -38,14 +38,21 @@ fn waits(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-/// Waits, with progress, until `stream`, which does not block, says anything or has ended.
-pub fn await_word(w: &mut Entered, mut stream: &UnixStream) -> Result<()> {
+/// Waits, with progress, until `stream`, which does not block, says anything, or (false) has ended.
+pub fn await_word(w: &mut Entered, mut stream: &UnixStream) -> Result<bool> {
     let fd = stream.as_raw_fd();
     // Failure to watch it costs time only.
     let _ = w.process.fm().transport().watch(fd);
-    let waited = w.wait_until(|_| !stream.read(&mut [0; 16]).is_err_and(|error| waits(&error)));
+    let mut said = false;
+    let waited = w.wait_until(|_| match stream.read(&mut [0; 16]) {
+        Err(error) if waits(&error) => false,
+        outcome => {
+            said = outcome.is_ok_and(|count| count > 0);
+            true
+        }
+    });
     w.process.fm().transport().unwatch(fd);
-    waited
+    waited.map(|()| said)
 }
 
 impl Talk {

@@ -69,6 +69,9 @@ pub struct Objects {
     pub meeting: Option<Meeting>,
     /// The call on a window that waits.
     pub window_wait: Option<WindowWait>,
+    /// Models whose libraries wait for packets, and those that were told to return, as bits.
+    pub models_waiting: u32,
+    pub models_woken: u32,
     bell: Option<Arc<dyn Doorbell>>,
 }
 
@@ -113,6 +116,8 @@ impl Default for Objects {
             probe: None,
             meeting: None,
             window_wait: None,
+            models_waiting: 0,
+            models_woken: 0,
             bell: None,
         }
     }

@@ -89,19 +89,29 @@ pub fn abort_by_program(code: c_int) -> ! {
     };
     let _ = writeln!(line, ": MPI_Abort with error code {code}");
     say::write(line.as_bytes());
-    if let Some(request) = identity().and_then(|identity| identity.abort) {
-        let _ = request.send(code);
-    }
+    ask_to_end(code);
     leave(code)
+}
+
+/// How long another launcher may take to pass on what a process has written, before it is asked to end the job. MPICH's
+/// ends it without reading what is left.
+const PASSING_ON: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+/// Has the process manager end the job, after this process has said why. Async-signal-safe.
+fn ask_to_end(code: c_int) {
+    let Some(Identity { abort: Some(request), launcher_tells, .. }) = identity() else { return };
+    if !launcher_tells {
+        // SAFETY: a valid time, and nobody asks for the rest of it.
+        unsafe { libc::nanosleep(&PASSING_ON, core::ptr::null_mut()) };
+    }
+    // When the manager is gone, we end ourselves.
+    let _ = request.send(code);
 }
 
 /// Ends the job because of a failure, never with 0: tells the process manager, and ends this process. Async-signal-safe.
 pub fn abort(code: c_int) -> ! {
     let code = if code & 0xff == 0 { 1 } else { code };
-    if let Some(request) = identity().and_then(|identity| identity.abort) {
-        // The manager answers by ending us; when it is gone, we end ourselves.
-        let _ = request.send(code);
-    }
+    ask_to_end(code);
     end_process(code)
 }
 

@@ -49,7 +49,7 @@ pub fn connect(job: &mut Job, chosen: &Chosen) -> Result<Mux> {
     };
     let opened = match ranks.len() == job.size as usize {
         true => None,
-        false => Some(announce(job, &mut m)?),
+        false => Some(announce(job, &mut m, place == 0)?),
     };
     let mapping = meet(job, &mut m, &ranks, chosen)?;
     let shm = attach(mapping, place as u32, Some(&mut m))?;
@@ -139,8 +139,10 @@ fn attach(mapping: Mapping, place: u32, m: Option<&mut Client>) -> Result<Shm> {
 }
 
 /// Opens the sockets for other hosts and publishes where they are. Returns the job's secret where
-/// it is known before the others have come.
-fn announce(job: &Job, m: &mut Client) -> Result<(Opened, Option<JobKey>)> {
+/// it is known before the others have come. `first`: of the ranks of this host.
+fn announce(job: &Job, m: &mut Client, first: bool) -> Result<(Opened, Option<JobKey>)> {
+    // An interface has one program and a queue of it one owner.
+    let xdp = wants_xdp()? && first;
     let chosen = interfaces().map_err(network)?;
     let mut secret = secret_of(m)?;
     if secret.is_none() && job.rank == 0 {
@@ -157,8 +159,12 @@ fn announce(job: &Job, m: &mut Client) -> Result<(Opened, Option<JobKey>)> {
         interfaces: chosen,
         host: host_name(),
         timeout: net_timeout()?,
+        xdp,
     });
-    let opened = opened.map_err(network)?;
+    let opened = opened.map_err(|why| match xdp {
+        true => network(format!("on host {}: {why} (HPVM_LANE is xdp)", host_name())),
+        false => network(why),
+    })?;
     let name = format!("{CARD_KEY}{}", job.rank);
     m.put(&name, &opened.card().text()).map_err(manager)?;
     Ok((opened, secret))
@@ -172,6 +178,20 @@ pub fn interfaces() -> std::result::Result<Vec<Interface>, String> {
     };
     let all = interfaces::all().map_err(|e| format!("listing the interfaces: {e}"))?;
     interfaces::choose(&all, &choice).map_err(|e| format!("on host {}: {e}", host_name()))
+}
+
+/// Obeys `HPVM_LANE`: whether datagrams have to go past the kernel. Those of spawned ranks go by UDP: they inherit the
+/// variable from ranks that have the interfaces already.
+fn wants_xdp() -> Result<bool> {
+    let spawned = std::env::var_os("HPVM_PARENT_PORT").is_some();
+    match std::env::var("HPVM_LANE").as_deref() {
+        Err(_) | Ok("" | "auto" | "udp") => Ok(false),
+        Ok("xdp") => Ok(!spawned),
+        Ok(other) => {
+            let text = format!("HPVM_LANE is {other:?}; expected auto, udp or xdp");
+            Err(Error::new(Class::Arg, text))
+        }
+    }
 }
 
 /// A number of the job that no other job has, for the identities of its processes.

@@ -37,6 +37,8 @@ pub struct World {
     pub dynamic: crate::dynamic::Dynamic,
     /// How threads wait.
     pub policy: WaitPolicy,
+    /// What the launcher says of ranks that have died.
+    pub(crate) deaths: crate::deaths::Deaths,
     /// `HPVM_CHECK` is set: mistakes are looked for that cost time to find.
     pub audit: bool,
     /// Since when nothing has happened.

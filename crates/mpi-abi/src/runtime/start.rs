@@ -56,8 +56,10 @@ fn bootstrap() -> Result<()> {
     }
     let spans = process.fm().transport().spans_hosts();
     let policy = WaitPolicy::new(process.oversubscribed, spans);
+    let deaths = crate::deaths::Deaths::new(&job);
     install(World {
         process,
+        deaths,
         objects: Objects::default(),
         policy,
         job,

@@ -133,7 +133,7 @@ impl<T: Transport> Process<T> {
         let Some(mut c) = self.take_collective(id) else { return };
         let schedule = c.plan.schedule.clone();
         loop {
-            let Some(round) = schedule.round(c.round) else {
+            let Some(round) = schedule.round(c.round).filter(|_| !self.is_hopeless(id, &c)) else {
                 c.plan.staged.empty();
                 return self.inbox.complete(id);
             };
@@ -221,6 +221,15 @@ impl<T: Transport> Process<T> {
             }
         }
         pending
+    }
+
+    /// Whether a member has died: nobody gets to the end of it, and so nobody waits for the others.
+    #[inline]
+    fn is_hopeless(&self, id: ReqId, c: &Collective) -> bool {
+        self.inbox.failures
+            && self.has_lost()
+            && self.has_error(id)
+            && self.lost_member(&c.comm).is_some()
     }
 
     #[cold]

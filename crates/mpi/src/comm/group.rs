@@ -93,6 +93,11 @@ impl Group {
         }
     }
 
+    /// Whether its members are processes 0 to `size` - 1 of the job, in order.
+    pub(crate) fn is_run_of(&self, size: u32) -> bool {
+        matches!(self.members, Members::Run { first: 0, size: all } if all == size)
+    }
+
     /// The process at `place`, which is below `size()`; else `None`.
     #[inline]
     pub fn process(&self, place: u32) -> Option<Rank> {

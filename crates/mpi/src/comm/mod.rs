@@ -9,6 +9,7 @@ pub mod topology;
 
 use crate::coll::shm;
 use crate::comm::group::{Group, Likeness};
+use crate::engine::nodes::Nodes;
 use hpvm_coll::Schedule;
 use hpvm_coll::hosts::Hosts;
 use hpvm_fm::Rank;
@@ -63,7 +64,7 @@ pub struct Comm {
     barrier: OnceLock<Arc<Schedule>>,
     coll_slots: shm::Use,
     /// How its ranks lie on hosts, if that matters.
-    hosts: OnceLock<Option<Hosts>>,
+    hosts: OnceLock<Option<Arc<Hosts>>>,
 }
 
 impl Comm {
@@ -164,20 +165,17 @@ impl Comm {
     }
 
     /// How its ranks lie on hosts: of an intracommunicator on several hosts, some of which have
-    /// several members. `node` tells the host of a process and is asked once.
+    /// several members. `nodes` is asked once.
     #[inline]
-    pub(crate) fn hosts(&self, node: impl Fn(Rank) -> Option<u32>) -> Option<&Hosts> {
-        let find = || {
-            let nodes: Option<Vec<u32>> = self.group.processes().map(node).collect();
-            nodes.filter(|_| !self.is_inter()).and_then(Hosts::new)
-        };
-        self.hosts.get_or_init(find).as_ref()
+    pub(crate) fn hosts(&self, nodes: &Nodes) -> Option<&Hosts> {
+        let find = || if self.is_inter() { None } else { nodes.hosts(&self.group) };
+        self.hosts.get_or_init(find).as_deref()
     }
 
     /// The same, if it has been asked for.
     #[inline]
     pub(crate) fn known_hosts(&self) -> Option<&Hosts> {
-        self.hosts.get()?.as_ref()
+        self.hosts.get()?.as_deref()
     }
 
     /// What it knows of its collective slots.

@@ -21,6 +21,8 @@ pub(crate) struct Backlog {
     /// ([`crate::engine::traffic`]).
     attention: usize,
     watched: bool,
+    /// Packets of other programming models.
+    pub models: super::models::Waiting,
     /// Messages that go in packets.
     pub packets: Vec<InPackets>,
     /// By rank, the last XOFF or XON that it sent; empty until one has come.
@@ -41,7 +43,8 @@ pub(crate) struct InPackets {
 impl Backlog {
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
-        self.sends.is_empty() && self.control.is_empty() && self.packets.is_empty()
+        let models = self.models.is_empty();
+        self.sends.is_empty() && self.control.is_empty() && self.packets.is_empty() && models
     }
 
     /// True when somebody needs something of it.
@@ -104,6 +107,11 @@ impl Backlog {
         self.note_attention();
     }
 
+    /// Nobody is there any more to take control packets for these.
+    pub fn drop_control_to(&mut self, lost: &[Rank]) {
+        self.control.drop_to(lost);
+    }
+
     /// Send `id` to `dst` shall not go out. False: it has, or never waited.
     pub fn withdraw_send(&mut self, dst: Rank, id: ReqId) -> bool {
         let Some((_, queue)) = self.sends.iter_mut().find(|(d, _)| *d == dst) else { return false };
@@ -115,7 +123,7 @@ impl Backlog {
 impl<T: Transport> Process<T> {
     /// Tries everything that waits once. True when something went out.
     pub(crate) fn drain_backlog(&mut self) -> bool {
-        self.drain_control() | self.drain_sends() | self.drain_packets()
+        self.drain_control() | self.drain_sends() | self.drain_packets() | self.drain_models()
     }
 
     fn drain_sends(&mut self) -> bool {

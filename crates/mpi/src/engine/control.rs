@@ -21,7 +21,14 @@ impl Control {
     /// True when somebody needs one of them. Who is told XOFF or XON can do without it once this process
     /// ends.
     pub fn is_needed(&self) -> bool {
-        self.waiting.iter().any(|(_, head, _)| !matches!(head.handler, XOFF | XON))
+        self.waiting
+            .iter()
+            .any(|(_, head, _)| !matches!(head.handler, XOFF | XON | super::models::QUOTA))
+    }
+
+    /// Drops those for processes that are gone.
+    pub fn drop_to(&mut self, gone: &[Rank]) {
+        self.waiting.retain(|(dst, _, _)| !gone.contains(dst));
     }
 }
 

@@ -24,6 +24,9 @@ pub(crate) enum Deferred {
     TellQuota(Rank, u64),
     /// A receiver has told us XOFF or XON.
     Quota(Rank, u64),
+    /// The same of packets of a model.
+    TellModel(Rank, u64),
+    ModelQuota(Rank, u64),
     /// Write parts of a message to the memory of its receiver.
     WriteSplit(split_copy::Request),
     /// Go on to read parts of a message.
@@ -52,6 +55,7 @@ impl Inbox {
             CANCEL | CANCEL_ANSWER => cancel::on_packet(self, src, head, data),
             XOFF | XON => self.on_quota(src, head),
             WINDOW => crate::rma::notice::on_packet(self, src, head),
+            other if handler_id::MODELS.contains(&other) => self.model_packet(src, head, data),
             other if self.fast.wants(head) => {
                 debug_assert!(!handler_id::MPI.contains(&other));
                 if let Err(fault) = self.fast.on_packet(src, head, data)
@@ -78,6 +82,8 @@ impl<T: Transport> Process<T> {
             Deferred::SendStream(id) => stream::start_asked(self, id),
             Deferred::TellQuota(src, word) => self.tell_quota(src, word),
             Deferred::Quota(dst, word) => self.backlog.told(dst, word),
+            Deferred::TellModel(src, word) => self.tell_model(src, word),
+            Deferred::ModelQuota(dst, word) => self.backlog.models.tell(dst, word),
             Deferred::WriteSplit(request) => split_copy::write(self, request),
             Deferred::ReadSplit(index) => split_copy::read(self, index, None),
             Deferred::Cancel(request) => cancel::answer(self, request),

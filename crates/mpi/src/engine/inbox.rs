@@ -8,6 +8,7 @@
 use crate::comm::{CONTEXTS, Comm};
 use crate::engine::dispatch::Deferred;
 use crate::engine::matching::{Pattern, Table, Unexpected};
+use crate::engine::models::Models;
 use crate::engine::process::MAX_COMMS;
 use crate::engine::quota::Quota;
 use crate::engine::requests::{Operation, Outcome, RecvOp, ReqId, Requests, Transfer};
@@ -50,6 +51,8 @@ pub(crate) struct Inbox {
     pub fast: Fast,
     /// One-sided operations of the same process.
     pub onesided: OneSided,
+    /// Packets of other programming models.
+    pub models: Models,
     /// Notices of windows that the caller of `progress` has not taken yet.
     pub notices: Vec<crate::rma::notice::Arrived>,
     /// What was wrong with packets of Fast Messages; the engine goes on.
@@ -82,6 +85,7 @@ impl Inbox {
             completions: 0,
             fast: Fast::new(processes, packet),
             onesided: onesided(me),
+            models: Models::default(),
             notices: Vec::new(),
             faults: Vec::new(),
         }

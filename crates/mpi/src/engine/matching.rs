@@ -111,6 +111,12 @@ pub struct Table {
 }
 
 impl Table {
+    /// Bytes of the queues, as far as these are short: long ones are rare.
+    pub(crate) fn bytes(&self) -> usize {
+        self.posted.capacity() * size_of::<Posted>()
+            + self.unexpected.capacity() * size_of::<Unexpected>()
+    }
+
     /// The receive that takes a message from `src` with `tag`; it is posted no more.
     #[inline]
     pub fn arrive(&mut self, src: Rank, tag: i32) -> Option<ReqId> {

@@ -13,6 +13,7 @@ use crate::engine::backlog::Backlog;
 use crate::engine::contexts::Contexts;
 use crate::engine::inbox::Inbox;
 use crate::engine::matching::{Table, Unexpected};
+use crate::engine::nodes::Nodes;
 use crate::engine::peers::{Identity, Peers};
 use crate::engine::requests::{Outcome, ReqId, Requests};
 use crate::engine::{dispatch, progress};
@@ -42,7 +43,7 @@ pub struct Process<T> {
     /// They say what carries small collectives.
     pub(crate) carriers_tuned: bool,
     /// The host of each process; empty where it is not known.
-    nodes: Box<[u32]>,
+    pub(crate) nodes: Nodes,
     peers: Peers,
     /// Bytes taken from the network at a time, at least a packet.
     pub(crate) budget: usize,
@@ -56,6 +57,8 @@ pub struct Process<T> {
     pub oversubscribed: bool,
     /// Counts what is sent to whom, in a process that is monitored.
     pub(crate) traffic: Option<super::traffic::Index>,
+    /// Processes that have died, while the job goes on.
+    pub(crate) lost: Vec<hpvm_fm::Rank>,
     /// What its collective slots were used for, by their index.
     pub(crate) coll_slots: Vec<crate::coll::shm::History>,
 }
@@ -76,7 +79,7 @@ impl<T: Transport> Process<T> {
             contexts: Contexts::new(),
             select: hpvm_coll::select::DEFAULT.clone(),
             carriers_tuned: false,
-            nodes: Box::default(),
+            nodes: Nodes::default(),
             peers: Peers::new(size),
             budget: progress::ONE_PACKET,
             bounce: Vec::new(),
@@ -84,6 +87,7 @@ impl<T: Transport> Process<T> {
             computes: VecDeque::new(),
             oversubscribed: false,
             traffic: None,
+            lost: Vec::new(),
             coll_slots: Vec::new(),
             inbox: Inbox::new(me, size, fm.limits().packet),
             thresholds: select::DEFAULT,
@@ -119,14 +123,13 @@ impl<T: Transport> Process<T> {
     /// Tells which host each process of the job is on, by any number; collectives then send little
     /// between hosts. To be called before the first collective, with the same hosts on all ranks.
     pub fn set_nodes(&mut self, nodes: &[u32]) {
-        self.nodes = nodes.into();
-        let alone = nodes.iter().all(|node| *node == nodes[0]);
-        self.budget = if alone { progress::ONE_PACKET } else { progress::BUDGET };
+        self.share_nodes(Nodes::new(nodes));
     }
 
-    /// The host of a process, if it is known.
-    pub(crate) fn node(&self, process: hpvm_fm::Rank) -> Option<u32> {
-        self.nodes.get(process as usize).copied()
+    /// The same with a table that other processes of a virtual network have, too.
+    pub fn share_nodes(&mut self, nodes: Nodes) {
+        self.budget = if nodes.alone() { progress::ONE_PACKET } else { progress::BUDGET };
+        self.nodes = nodes;
     }
 
     /// Gives the job a number of its own, the same on all of its processes: before it is connected with another.
@@ -146,7 +149,6 @@ impl<T: Transport> Process<T> {
 
     /// The transport reaches more processes, with the next numbers: these.
     pub fn add_peers(&mut self, identities: &[Identity]) {
-        self.fm.fit();
         self.peers.add(identities);
     }
 

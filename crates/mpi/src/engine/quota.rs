@@ -19,7 +19,7 @@ use crate::engine::matching::{Content, Unexpected};
 use crate::engine::process::Process;
 use crate::pt2pt::protocol::{XOFF, XON};
 use crate::pt2pt::select;
-use hpvm_fm::{Head, Rank, Transport};
+use hpvm_fm::{Head, PerPeer, Rank, Transport};
 
 /// What keeping a message costs beside its bytes: its entry in a queue that doubles when it is full,
 /// the allocator's own, and three entries in the hash of a long queue.
@@ -29,8 +29,7 @@ const ENTRY: u64 = 2 * size_of::<Unexpected>() as u64 + 32 + 3 * 64;
 #[derive(Debug)]
 pub(crate) struct Quota {
     share: u64,
-    /// By rank, as far as somebody's messages had to be kept.
-    senders: Vec<Sender>,
+    senders: PerPeer<Sender>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,7 +41,7 @@ struct Sender {
 
 impl Quota {
     pub fn new(processes: u32) -> Quota {
-        Quota { share: share(&select::DEFAULT, processes), senders: Vec::new() }
+        Quota { share: share(&select::DEFAULT, processes), senders: PerPeer::default() }
     }
 
     /// Another quota for each sender.
@@ -56,25 +55,26 @@ impl Quota {
         if bytes == 0 {
             return None;
         }
-        let index = message.src as usize;
-        if index >= self.senders.len() {
-            self.senders.resize(index + 1, Sender::default());
-        }
-        let sender = &mut self.senders[index];
+        let sender = self.senders.at(message.src);
         sender.bytes += bytes;
         (sender.bytes > self.share && !is_off(sender.told)).then(|| sender.tell())
     }
 
     /// `message` is kept no more. What its sender has to be told, if anything.
     pub fn release(&mut self, message: &Unexpected) -> Option<u64> {
-        let sender = self.senders.get_mut(message.src as usize)?;
+        let sender = self.senders.get_mut(message.src)?;
         sender.bytes = sender.bytes.saturating_sub(weight(message));
         (sender.bytes <= self.share / 2 && is_off(sender.told)).then(|| sender.tell())
     }
 
+    /// Bytes that the table takes.
+    pub fn bytes(&self) -> usize {
+        self.senders.bytes()
+    }
+
     /// Bytes kept of what `src` sent.
     pub fn of(&self, src: Rank) -> u64 {
-        self.senders.get(src as usize).map_or(0, |sender| sender.bytes)
+        self.senders.get(src).map_or(0, |sender| sender.bytes)
     }
 }
 

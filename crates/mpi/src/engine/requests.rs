@@ -166,6 +166,13 @@ pub struct Requests {
 const SPARE: usize = 64;
 
 impl Requests {
+    /// Bytes of the table.
+    pub(crate) fn bytes(&self) -> usize {
+        self.places.capacity() * size_of::<Request>()
+            + self.free.capacity() * size_of::<u32>()
+            + self.spare.capacity() * size_of::<(Arc<Comm>, Arc<Datatype>)>()
+    }
+
     /// A new request that is not complete.
     #[inline]
     pub fn insert(&mut self, op: Operation, parent: Option<ReqId>) -> ReqId {
@@ -318,6 +325,14 @@ pub struct Outcome {
 
 impl Outcome {
     pub const EMPTY: Outcome = Outcome { status: Status::EMPTY, error: None, context: None };
+
+    /// The status, or the error.
+    pub fn into_status(self) -> Result<Status, Error> {
+        match self.error {
+            None => Ok(self.status),
+            Some(error) => Err(*error),
+        }
+    }
 
     /// The error class, `Success` if there was no error.
     pub fn class(&self) -> Class {

@@ -133,6 +133,19 @@ fn store(inbox: &mut Inbox, id: ReqId, at: u64, data: &[u8]) {
     unsafe { unpack_part(op.buf, op.count, &op.ty, at, &data[..fits]) };
 }
 
+/// Whose message in fragments receive `id` is getting, if it is.
+pub(super) fn sender(inbox: &Inbox, id: ReqId) -> Option<Rank> {
+    let gets =
+        |m: &&Incomplete| matches!(m.destination, Destination::Receive(receive) if receive == id);
+    inbox.arrivals.fragments.iter().find(gets).map(|m| m.src)
+}
+
+/// Receive `id` ends without the rest of its message, whose sender has died.
+pub(super) fn forget_receive(inbox: &mut Inbox, id: ReqId) {
+    let gets = |m: &mut Incomplete| matches!(m.destination, Destination::Receive(receive) if receive == id);
+    inbox.arrivals.fragments.extract_if(.., gets).for_each(drop);
+}
+
 /// Receive `id` takes message `number` of `len` bytes, of which some or all have come.
 #[cold]
 pub(crate) fn finish(inbox: &mut Inbox, id: ReqId, (src, tag): (Rank, i32), len: u64, number: u64) {

@@ -13,6 +13,7 @@ pub(crate) mod direct_read;
 pub(crate) mod eager;
 pub(crate) mod fragments;
 pub(crate) mod inline;
+mod lost;
 pub(crate) mod mapped;
 pub(crate) mod packets;
 pub mod protocol;

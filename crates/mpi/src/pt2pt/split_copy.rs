@@ -72,6 +72,12 @@ pub(crate) struct Request {
     request: SplitRequest,
 }
 
+/// Receive `id` ends without the parts that its sender has claimed and died with. Its block serves other messages.
+pub(super) fn forget(inbox: &mut Inbox, id: ReqId) {
+    let open = inbox.arrivals.split.open.iter_mut();
+    open.filter(|open| open.is_some_and(|open| open.id == id)).for_each(|open| *open = None);
+}
+
 /// Whether the message of receive `id`, which can be read, may also be written by its sender.
 pub(crate) fn is_possible<T: Transport>(p: &mut Process<T>, id: ReqId) -> bool {
     // In an exchange both have a copy of their own to do.

@@ -14,6 +14,7 @@ mod exchange;
 mod flood;
 mod harness;
 mod mistakes;
+mod models;
 mod reductions;
 mod spaces;
 mod split_copies;
@@ -26,6 +27,7 @@ use collectives::Collectives;
 use flood::{Flood, Flooding};
 use harness::{Part, Shared, run};
 use hpvm_sim::{Config, Reads};
+use models::Packets;
 use traffic::Traffic;
 
 /// A part of every process's work: `calls` collectives.
@@ -208,6 +210,26 @@ fn lost_datagrams_and_many_processes() {
             let mut parts = collectives(shared, 6);
             parts.extend(traffic(shared, 12));
             parts
+        });
+    }
+}
+
+#[test]
+fn packets_of_models_come_once_and_in_order() {
+    for seed in 0..60 {
+        let size = 1 + (seed % 5) as u32;
+        run(Config::random(size, seed), |shared| {
+            vec![Box::new(Packets::new(shared, 120)), Box::new(Traffic::new(shared, 20))]
+        });
+    }
+}
+
+#[test]
+fn packets_that_a_model_does_not_take_wait_at_their_sender() {
+    // Beyond the quota of 4,000 bytes come those that were on their way; all are 600,000.
+    for seed in 0..6 {
+        run(Config { seed, ..Config::calm(2) }, |shared| {
+            vec![Box::new(Packets::flood(shared, 2000, 4000 + 400 * 608))]
         });
     }
 }

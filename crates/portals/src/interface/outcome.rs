@@ -21,6 +21,9 @@ pub(super) struct Told {
 impl Interface {
     /// Does what a portal table entry wants done. The handle of an entry that has unlinked itself means nothing afterwards.
     pub(super) fn settle(&mut self, pt_index: u32) {
+        if self.effects.is_empty() {
+            return self.count_headers(pt_index);
+        }
         let mut effects = std::mem::take(&mut self.effects);
         for effect in effects.drain(..) {
             match effect {

@@ -288,9 +288,16 @@ impl Portal {
 
     /// Without a queue, takes out the events behind `from`.
     fn drop_events(&self, from: usize, out: &mut Vec<Effect>) {
-        if !self.settings.event_queue {
-            let added = out.split_off(from);
-            out.extend(added.into_iter().filter(|effect| !matches!(effect, Effect::Post(_))));
+        if self.settings.event_queue {
+            return;
         }
+        let mut left = from;
+        for at in from..out.len() {
+            if !matches!(out[at], Effect::Post(_)) {
+                out[left] = out[at];
+                left += 1;
+            }
+        }
+        out.truncate(left);
     }
 }

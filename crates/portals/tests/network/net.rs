@@ -92,7 +92,8 @@ impl Port<'_> {
 
 impl Carrier for Port<'_> {
     fn send(&mut self, to: u32, head: &Head, data: Data) -> Result<(), Unreachable> {
-        let mut packet = head.to_bytes().to_vec();
+        let (bytes, len) = head.to_bytes();
+        let mut packet = bytes[..len].to_vec();
         match data {
             Data::None => {}
             Data::Bytes(bytes) => packet.extend_from_slice(bytes),
@@ -282,8 +283,8 @@ impl World {
             Step::Packet { from, to } => {
                 let link = &mut self.links[from * self.nodes.len() + to];
                 let packet = link.packets.pop_front().expect("one");
-                let head = Head::from_bytes(&packet).expect("a header");
-                let done = self.packet(from, to, &head, &packet[Head::BYTES..]);
+                let (head, data) = Head::from_bytes(&packet).expect("a header");
+                let done = self.packet(from, to, &head, data);
                 assert_eq!(done, Ok(()), "{head:?}");
             }
             Step::Transfer { from, to, purpose } => self.transfer(from, to, purpose),

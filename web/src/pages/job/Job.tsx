@@ -7,6 +7,7 @@ import { Later } from "../../components/Later";
 import { Empty, Progress, Trouble, When } from "../../components/small";
 import { StateOf } from "../../components/State";
 import { useKeys } from "../../keys/keys";
+import { word } from "../../model/outcome";
 import * as jobs from "../../state/jobs";
 import { jobEvents } from "../../state/live";
 import { go, hostPath, JOB_TABS, jobPath, type JobTab } from "../../state/route";
@@ -95,8 +96,10 @@ function Standing({ job }: { job: Job }) {
       </p>
     );
   }
-  if (job.state !== "ended" || !detail) return null;
-  return <p class="standing">{detail}</p>;
+  const before = job.last_failure;
+  const again = job.restarts && before && `Restart ${job.restarts}: ${before.detail ?? word({ ...job, outcome: before, state: "ended" })}`;
+  const text = [detail, again].filter(Boolean).join("; ");
+  return text ? <p class="standing">{text}</p> : null;
 }
 
 const TITLES: Record<JobTab, string> = {

@@ -24,6 +24,9 @@ fn job(id: i64, name: &str, state: State) -> JobSummary {
         priority: 0,
         array: None,
         cancelling: false,
+        restarts: 0,
+        last_failure: None,
+        eligible: None,
     }
 }
 

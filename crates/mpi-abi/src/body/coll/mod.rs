@@ -112,7 +112,7 @@ unsafe fn by_messages(
     }
     // SAFETY: the program keeps its buffers during the call, and we wait below.
     let id = unsafe { w.process.start_collective(&object.comm, plan) };
-    w.complete(id).map(drop)
+    w.complete_new(id).map(drop)
 }
 
 /// Makes a plan, starts it, and hands out the request.

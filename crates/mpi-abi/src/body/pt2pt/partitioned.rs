@@ -38,6 +38,8 @@ pub struct Partitioned {
     /// Elements of each partition.
     count: i64,
     ty: Arc<Datatype>,
+    /// Of a buffer in which elements do not follow each other: one element of this is all of it. Partitions are copied.
+    section: Option<Arc<Datatype>>,
     pub active: Option<ReqId>,
 }
 
@@ -48,6 +50,8 @@ enum Side {
         tag: i32,
         /// Which partitions are ready in this run.
         ready: Vec<bool>,
+        /// The partitions of this run that are sent from a copy.
+        copies: Vec<Vec<u8>>,
     },
     Recv {
         /// Where the announcement goes, and the receive of it until that is complete. The box is
@@ -145,14 +149,15 @@ fn prepare(w: &Entered, a: &Args, sends: bool) -> Result<Partitioned> {
         (false, Some(_)) => Status { source: a.rank, tag: a.tag, bytes, cancelled: false },
     };
     let side = match sends {
-        true => Side::Send { tag: 0, ready: vec![false; partitions as usize] },
+        true => Side::Send { tag: 0, ready: vec![false; partitions as usize], copies: Vec::new() },
         false => {
             let announcement = Box::new([0; WORDS]);
             Side::Recv { announcement, waiting: None, parts: Vec::new() }
         }
     };
     let (buf, count) = (a.buf.addr(), a.count);
-    Ok(Partitioned { side, comm, peer, status, buf, partitions, count, ty, active: None })
+    let (section, active) = (None, None);
+    Ok(Partitioned { side, comm, peer, status, buf, partitions, count, ty, section, active })
 }
 
 unsafe fn keep(w: &mut Entered, p: Partitioned, request: *mut MPI_Request) -> Result<()> {
@@ -188,7 +193,9 @@ pub unsafe fn psend_init(
             if let Started::Pending(id) = sent {
                 w.process.detach(id);
             }
-            p.side = Side::Send { tag: first, ready: vec![false; p.partitions as usize] };
+            if let Side::Send { tag, .. } = &mut p.side {
+                *tag = first;
+            }
         }
         // SAFETY: checked above.
         unsafe { keep(w, p, request) }
@@ -259,8 +266,9 @@ impl Partitioned {
         }
         // A receive holds one part more until it knows its parts.
         let (parts, wait) = match &mut self.side {
-            Side::Send { ready, .. } => {
+            Side::Send { ready, copies, .. } => {
                 ready.fill(false);
+                copies.clear();
                 (self.partitions, false)
             }
             Side::Recv { .. } => (1, true),
@@ -357,7 +365,10 @@ impl Partitioned {
         let size = (self.ty.size() as u64).max(1);
         let capacity = self.part_bytes() * u64::from(self.partitions);
         let inside = position + bytes <= capacity;
-        let even = inside && position.is_multiple_of(size) && bytes.is_multiple_of(size);
+        let even = inside
+            && self.section.is_none()
+            && position.is_multiple_of(size)
+            && bytes.is_multiple_of(size);
         // Of what does not fit no more is kept than fits: it is truncated.
         let kept = bytes.min(capacity.saturating_sub(position));
         let mut copy = (!even).then(|| vec![0u8; kept as usize]);
@@ -381,9 +392,12 @@ impl Partitioned {
 
     /// Puts partitions that came as a copy into the buffer.
     pub fn settle(&mut self, process: &Process<Mux>) {
-        let total = self.total();
+        let (total, ty) = match &self.section {
+            Some(section) => (1, section.clone()),
+            None => (self.total(), self.ty.clone()),
+        };
         let capacity = self.part_bytes() * u64::from(self.partitions);
-        let (buf, ty) = (self.buf as *mut u8, self.ty.clone());
+        let buf = self.buf as *mut u8;
         let Side::Recv { announcement, parts, .. } = &mut self.side else { return };
         let bytes = announcement[2];
         for (i, part) in parts.iter_mut().enumerate() {
@@ -402,15 +416,16 @@ impl Partitioned {
     /// The run is over.
     pub fn end(&mut self) {
         self.active = None;
-        if let Side::Recv { parts, .. } = &mut self.side {
-            parts.clear();
+        match &mut self.side {
+            Side::Recv { parts, .. } => parts.clear(),
+            Side::Send { copies, .. } => copies.clear(),
         }
     }
 
     /// Sends partition `n`, which the program has filled.
     fn ready(&mut self, process: &mut Process<Mux>, n: c_int) -> Result<()> {
-        let last = self.partitions - 1;
-        let Side::Send { tag, ready } = &mut self.side else {
+        let (last, bytes) = (self.partitions - 1, self.part_bytes());
+        let Side::Send { tag, ready, copies } = &mut self.side else {
             return Err(wrong(Class::Request, "expected a request of MPI_Psend_init"));
         };
         let Some(whole) = self.active else {
@@ -428,10 +443,24 @@ impl Partitioned {
             process.end_part(whole, None);
             return Ok(());
         };
-        let buf = self.element(i64::from(n) * self.count) as *const u8;
-        let m = Outgoing { buf, count: self.count, ty: &self.ty };
+        let m = match &self.section {
+            None => {
+                let first = i64::from(n) * self.count * self.ty.extent();
+                let buf = self.buf.wrapping_add_signed(first as isize) as *const u8;
+                Outgoing { buf, count: self.count, ty: &self.ty }
+            }
+            Some(section) => {
+                let mut copy = vec![0; bytes as usize];
+                let buf = self.buf as *const u8;
+                // SAFETY: the program gave a buffer that the datatype describes.
+                unsafe { section.pack(buf, 1, n as u64 * bytes, &mut copy) };
+                let buf = copy.as_ptr();
+                copies.push(copy);
+                Outgoing { buf, count: bytes as i64, ty: Datatype::byte() }
+            }
+        };
         let context = self.comm.comm.context(Channel::Partitioned);
-        // SAFETY: the program keeps the partition as it is until the request completes.
+        // SAFETY: the program keeps the partition as it is until the request completes, and the request its copy.
         unsafe { process.send_part(whole, m, dst, context, tag, Mode::Standard) };
         Ok(())
     }
@@ -513,6 +542,16 @@ pub(super) fn free_partitioned(w: &mut Entered, request: MPI_Request) -> Result<
         _ => return Err(bad_request(request)),
     }
     Ok(())
+}
+
+/// One element of `datatype` is the whole buffer of the partitioned request, which has not been started.
+pub(crate) unsafe extern "C" fn lay_out(request: MPI_Request, datatype: MPI_Datatype) -> c_int {
+    on_world("a procedure of mpi_f08", |w| {
+        let section = w.objects.datatype(datatype)?.clone();
+        let (p, _) = open(w, request)?;
+        p.section = Some(section);
+        Ok(())
+    })
 }
 
 pub unsafe fn pready(partition: c_int, request: MPI_Request) -> c_int {

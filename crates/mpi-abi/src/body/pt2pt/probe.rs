@@ -35,12 +35,14 @@ pub unsafe fn probe(source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_
         let mut found = Status::FROM_NULL;
         if let Some(pattern) = pattern {
             w.probing(&object, pattern, |w| {
-                w.wait_until(|w| match w.process.probe(&object.comm, pattern) {
-                    Some(status) => {
-                        found = status;
-                        true
+                w.wait_for_sender(&object.comm, pattern.src, |w| {
+                    match w.process.probe(&object.comm, pattern) {
+                        Some(status) => {
+                            found = status;
+                            true
+                        }
+                        None => false,
                     }
-                    None => false,
                 })
             })?;
         }
@@ -138,7 +140,7 @@ pub unsafe fn mprobe(
         };
         let mut taken = None;
         w.probing(&object, pattern, |w| {
-            w.wait_until(|w| {
+            w.wait_for_sender(&object.comm, pattern.src, |w| {
                 taken = w.process.take_probed(&object.comm, pattern);
                 taken.is_some()
             })

@@ -144,7 +144,7 @@ fn wait_for_ranks(
         return Ok(());
     }
     w.objects.window_wait = Some(WindowWait { call, window: window.clone(), awaits });
-    let result = w.wait_until(|_| over());
+    let result = w.wait_for_members(window.comm(), |_| over());
     w.objects.window_wait = None;
     result
 }

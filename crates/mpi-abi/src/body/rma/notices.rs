@@ -22,7 +22,7 @@ pub(super) fn send(w: &mut World, window: &WinObject, rank: usize, notice: Notic
 pub(super) fn settle(w: &mut Entered, window: &WinObject) -> Result<()> {
     let sent = window.sync.borrow().sent.clone();
     let due = w.outside(|| agree::exchange_words(window.comm, &sent))?;
-    w.wait_until(|_| {
+    w.wait_for_members(window.comm(), |_| {
         let sync = window.sync.borrow();
         due.iter().zip(&sync.came).all(|([due], came)| came >= due)
     })

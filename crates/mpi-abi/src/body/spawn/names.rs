@@ -28,7 +28,7 @@ pub unsafe fn publish_name(
         info::copy_or_empty(info)?;
         // SAFETY: the caller's promises.
         let (name, port) = unsafe { (service(service_name)?, text("port_name", port_name)?) };
-        w.dynamic.names.publish(&name, &port)
+        w.publish_name(&name, &port)
     })
 }
 
@@ -41,7 +41,7 @@ pub unsafe fn unpublish_name(
         info::copy_or_empty(info)?;
         // SAFETY: the caller's promises.
         let (name, port) = unsafe { (service(service_name)?, text("port_name", port_name)?) };
-        w.dynamic.names.unpublish(&name, &port)
+        w.unpublish_name(&name, &port)
     })
 }
 
@@ -50,12 +50,12 @@ pub unsafe fn lookup_name(
     info: MPI_Info,
     port_name: *mut c_char,
 ) -> c_int {
-    on_world("MPI_Lookup_name", |_| {
+    on_world("MPI_Lookup_name", |w| {
         out("port_name", port_name)?;
         info::copy_or_empty(info)?;
         // SAFETY: the caller's promise.
         let name = unsafe { service(service_name)? };
-        let port = crate::dynamic::names::lookup(&name)?;
+        let port = w.lookup_name(&name)?;
         let mut len = 0;
         // SAFETY: checked above; the standard makes the place this long.
         unsafe { put_string(&port, port_name, MPI_MAX_PORT_NAME as usize, &mut len) };

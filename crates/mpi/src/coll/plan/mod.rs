@@ -183,7 +183,7 @@ impl<T: Transport> Process<T> {
     /// A maker of plans for operations on `comm`.
     #[inline]
     pub fn plan<'a>(&'a self, comm: &'a Comm) -> Planner<'a> {
-        let hosts = comm.hosts(|process| self.node(process));
+        let hosts = comm.hosts(&self.nodes);
         Planner { tables: &self.select, comm, hosts }
     }
 }

@@ -85,7 +85,7 @@ impl<T: Transport> Process<T> {
         };
         let each = long.is_some()
             && matches!(&what, What::Alltoall(s) if per_member::is_long(packed_size(&s.recv_ty, s.recv_count)));
-        let hosts = comm.hosts(|process| self.node(process))?;
+        let hosts = comm.hosts(&self.nodes)?;
         let number = comm.coll_slots().begin();
         let last = match what {
             What::Alltoall(_) => comm.coll_slots().begin(),

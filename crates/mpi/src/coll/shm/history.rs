@@ -109,7 +109,7 @@ impl<T: Transport> Process<T> {
         else {
             return true;
         };
-        readers.processes().all(|m| {
+        readers.processes().filter(|m| !self.is_lost(*m)).all(|m| {
             let slots = self.slots_of(m, index);
             slots.is_none_or(|slots| slots.finished() >= *last)
         })

@@ -159,6 +159,13 @@ impl<T: Transport> Process<T> {
         comm.coll_slots().stage.load(Ordering::Relaxed) != NEVER // relaxed: see `Use`
     }
 
+    /// A member of `comm` has died in the middle of a collective through shared memory, or this process has left
+    /// one: from now on there are messages only, which end with an error.
+    #[cold]
+    pub fn give_up_slots(&self, comm: &Comm) {
+        comm.coll_slots().stage.store(NEVER, Ordering::Relaxed); // relaxed: see `Use`
+    }
+
     /// From now on every collective on `comm` but a barrier asks for its way, until `unveil_slots`.
     pub fn veil_slots(&self, comm: &Comm) {
         let used = comm.coll_slots();
@@ -200,14 +207,14 @@ impl<T: Transport> Process<T> {
 
     /// Whether members of `comm` are on several hosts, and some share one.
     pub fn spans_hosts(&self, comm: &Comm) -> bool {
-        comm.hosts(|process| self.node(process)).is_some()
+        comm.hosts(&self.nodes).is_some()
     }
 
     /// The first collective on `comm`: finds out what it may use. All members find the same.
     #[cold]
     fn look_at(&mut self, comm: &Comm) {
         let used = comm.coll_slots();
-        comm.hosts(|process| self.node(process));
+        comm.hosts(&self.nodes);
         let index = suitable(comm)
             .filter(|index| neighbours(comm).all(|m| self.slots_of(m, *index).is_some()));
         let stage = match (index, comm.known_hosts()) {
@@ -237,8 +244,9 @@ impl<T: Transport> Process<T> {
 
 /// The members that share our host, as processes: all, where hosts do not matter.
 fn neighbours(comm: &Comm) -> impl Iterator<Item = Rank> {
-    let hosts = comm.known_hosts();
-    let here = hosts.map(|hosts| hosts.host(comm.rank()));
-    let shares = move |m: &u32| hosts.is_none_or(|hosts| Some(hosts.host(*m)) == here);
-    (0..comm.size()).filter(shares).filter_map(|m| comm.group().process(m))
+    let team = comm.known_hosts().map(|hosts| hosts.team(hosts.host(comm.rank())));
+    // Members of the own host, or all: one of the two is empty.
+    let all = if team.is_none() { 0..comm.size() } else { 0..0 };
+    let members = team.unwrap_or_default().iter().copied().chain(all);
+    members.filter_map(|m| comm.group().process(m))
 }

@@ -134,7 +134,7 @@ impl<T: Transport> Process<T> {
     /// Most bytes that a member shows while `what` is done on `comm`, which uses slots in each host; `None`: messages are
     /// the better way. `bytes` is what members show first. The same on all members.
     pub fn longest_slot(&self, comm: &Comm, what: &What, bytes: u64) -> Option<u64> {
-        let hosts = comm.hosts(|process| self.node(process))?;
+        let hosts = comm.hosts(&self.nodes)?;
         let longest = match what {
             What::Allgather(_) => bytes.saturating_mul(comm.size().into()),
             What::Alltoall(_) => {

@@ -1,5 +1,5 @@
-/* The density in a plane: the lowest one across the first direction of one cell, or the lowest in x. */
-#include "hydro.h"
+/* A field in a plane as a picture: across the first direction of one cell, or across x. */
+#include "grid.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -26,15 +26,15 @@ static int draw(const struct app *app, const double *plane, int width, int heigh
     return status;
 }
 
-int hydro_picture(const struct app *app, const struct hydro *h)
+int grid_picture(const struct grid *g, const struct app *app, const double *field, int at_middle)
 {
     int d = 0, status = 0;
     for (int e = 2; e >= 0; e--)
-        d = is_active(&h->p, e) ? d : e;
-    double *plane = grid_plane(&h->g, h->u[DENSITY], d, 0);
+        d = g->n[e] > 1 ? d : e;
+    double *plane = grid_plane(g, field, d, at_middle ? g->n[d] / 2 : 0);
     if (plane)
-        status = draw(app, plane, h->g.n[(d + 1) % 3], h->g.n[(d + 2) % 3]);
+        status = draw(app, plane, g->n[(d + 1) % 3], g->n[(d + 2) % 3]);
     free(plane);
-    MPI_Bcast(&status, 1, MPI_INT, 0, h->g.comm);
+    MPI_Bcast(&status, 1, MPI_INT, 0, g->comm);
     return status;
 }

@@ -1,0 +1,135 @@
+//! `hpvm bench armci`: one-sided operations of ARMCI between two processes; where ARMCI-MPI is installed, the same program on
+//! both, alternately.
+
+use crate::error::BenchError;
+use crate::evaluate::LIMIT;
+use crate::machine::Machine;
+use crate::peers::compile;
+use crate::progress::Progress;
+use crate::show::show;
+use crate::target::Target;
+use crate::versus::{self, Row};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// What `hpvm bench armci` was asked to do.
+#[derive(Debug)]
+pub struct Plan {
+    /// hpvmarmci.
+    pub target: Target,
+    pub peer: Peer,
+    /// How often the two alternate.
+    pub repeat: u32,
+    pub quick: bool,
+    pub json: bool,
+}
+
+/// ARMCI-MPI, and the MPI on which it is.
+#[derive(Debug)]
+pub struct Peer {
+    pub mpicc: PathBuf,
+    pub mpirun: PathBuf,
+    /// Its `libarmci`, and the folder of its `armci.h`.
+    pub library: PathBuf,
+    pub include: PathBuf,
+}
+
+/// Everything that was found; also the form of `--json`.
+#[derive(Debug, Serialize)]
+struct Report {
+    machine: Machine,
+    rounds: u32,
+    rows: Vec<Row>,
+    /// Why there is no ARMCI-MPI beside hpvm.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    alone: Option<String>,
+}
+
+/// Measures and prints. Blocks for some seconds to some minutes.
+pub fn run(plan: &Plan) -> Result<(), BenchError> {
+    plan.target.check()?;
+    let report = measure(plan)?;
+    show(&report, plan.json, print)
+}
+
+fn measure(plan: &Plan) -> Result<Report, BenchError> {
+    let folder = tempfile::tempdir().map_err(|e| BenchError::io("cannot create a folder", e))?;
+    let peer = plan.peer.build(folder.path());
+    let rounds = if plan.quick { plan.repeat.min(3) } else { plan.repeat };
+    let sides = 1 + u64::from(peer.is_ok());
+    let mut progress = Progress::new(u64::from(rounds) * sides);
+    let budget = if plan.quick { "0.02" } else { "0.2" };
+    let args = ["--budget".to_owned(), budget.to_owned()];
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for round in 0..rounds {
+        // Who is first changes, so that neither always finds the machine as the other has left it.
+        for side in [round % 2, 1 - round % 2] {
+            if side == 0 {
+                progress.step("hpvm");
+                ours.push(plan.target.run(2, &args, LIMIT)?.points);
+            } else if let Ok(peer) = &peer {
+                progress.step("ARMCI-MPI");
+                theirs.push(peer.run(2, &args, LIMIT)?.points);
+            }
+        }
+    }
+    let rows = versus::rows(&ours, &theirs);
+    Ok(Report { machine: Machine::here(), rounds, rows, alone: peer.err() })
+}
+
+impl Peer {
+    /// The program, compiled for it into `folder`. An error says why there is none.
+    fn build(&self, folder: &Path) -> Result<Target, String> {
+        let header = self.include.join("armci.h");
+        for needed in [&self.mpicc, &self.mpirun, &self.library, &header] {
+            if !needed.exists() {
+                let shown = needed.display();
+                return Err(format!(
+                    "{shown} is not there (Debian: libarmci-mpi-dev, libopenmpi-dev)"
+                ));
+            }
+        }
+        let program = folder.join("hpvmarmci");
+        compile::armci(&self.mpicc, &self.include, &self.library, &program)
+            .map_err(|error| error.to_string())?;
+        let mut target = Target::new("ARMCI-MPI", self.mpirun.clone(), program, None);
+        // Open MPI refuses root, and more processes than processors.
+        target.launch_args = ["--allow-run-as-root", "--oversubscribe"].map(str::to_owned).to_vec();
+        Ok(target)
+    }
+}
+
+fn print(report: &Report) {
+    let Machine { cpu, cores, .. } = &report.machine;
+    println!("ARMCI between two processes: {cpu}, {cores} processors, {} rounds", report.rounds);
+    if let Some(warning) = report.machine.warning() {
+        println!("{warning}");
+    }
+    print!("{}", versus::table(&report.rows, "ARMCI-MPI"));
+    println!(
+        "\nPuts and accumulates are followed by ARMCI_Fence. Lines with 'floor' are what the processor takes for as much in one \
+         process's own memory."
+    );
+    match &report.alone {
+        Some(why) => println!("No ARMCI-MPI beside it: {why}"),
+        None => println!("Ratios are of one round each; above 1 hpvm is better."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_that_is_not_there_is_named() {
+        let nowhere = PathBuf::from("/nonexistent/mpicc");
+        let peer = Peer {
+            mpicc: nowhere.clone(),
+            mpirun: nowhere.clone(),
+            library: nowhere.clone(),
+            include: nowhere,
+        };
+        let why = peer.build(Path::new("/nonexistent")).expect_err("an error");
+        assert!(why.starts_with("/nonexistent/mpicc is not there"), "{why}");
+    }
+}

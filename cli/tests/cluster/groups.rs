@@ -1,0 +1,85 @@
+//! Control groups of jobs. Where this machine lets us make some, all of a job is in one and ends with it;
+//! where it does not, the same jobs end in the same ways, and the doctor says why.
+
+use std::path::PathBuf;
+
+use hpvm_queue::stepd::cgroup;
+use hpvm_queue::stepd::record::{self, Folder};
+
+use crate::common;
+use crate::server::Server;
+
+/// The group of a job's first attempt, by its record.
+fn group(server: &Server, id: i64) -> Option<PathBuf> {
+    let folder = Folder(server.data().join("jobs").join(id.to_string()));
+    let launch = || record::read(&folder).unwrap().and_then(|seen| seen.launch);
+    assert!(common::until(|| launch().is_some()), "job {id} is not launched");
+    launch().and_then(|launch| launch.cgroup)
+}
+
+/// Where this test may make groups, as the server that it starts.
+fn home() -> Result<cgroup::Home, String> {
+    cgroup::home(std::process::id() as i32)
+}
+
+#[test]
+fn all_of_a_job_is_in_its_group_and_ends_with_it() {
+    let server = Server::start();
+    // Two processes that have left the job's session and its parents.
+    let script = "setsid sleep 1000 & setsid setsid sleep 1001 & echo here; sleep 1002";
+    let run = || {
+        let id = server.submit(&["bash", "-c", script]);
+        let written = || server.good(&["logs", &id.to_string()]) == "here\n";
+        assert!(common::until(written));
+        (id, group(&server, id))
+    };
+    let (cancelled, first) = run();
+    let (lost, second) = run();
+    assert_eq!((first.is_some(), second.is_some()), (home().is_ok(), home().is_ok()));
+    assert!(first.is_none() || first != second);
+    for folder in [&first, &second].into_iter().flatten() {
+        let inside = || std::fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+        // The launcher, its rank and the three that sleep; a guardian, too.
+        assert!(common::until(|| inside().lines().count() >= 5), "{}", inside());
+    }
+    server.good(&["cancel", &cancelled.to_string()]);
+    assert_eq!(server.until(cancelled, "ended")["outcome"]["kind"], "cancelled");
+    assert!(first.is_none_or(|folder| !folder.exists()));
+    let supervisor = record::holder(&Folder(server.data().join(format!("jobs/{lost}"))));
+    common::kill(supervisor.unwrap().expect("a supervisor"), libc::SIGKILL);
+    assert_eq!(server.until(lost, "ended")["outcome"]["kind"], "node_lost");
+    assert!(second.is_none_or(|folder| !folder.exists()));
+    let left = common::until(|| server.job_processes().is_empty());
+    assert!(left, "{:?}", server.job_processes());
+}
+
+#[test]
+fn too_much_memory_is_said_in_a_sentence() {
+    let server = Server::start();
+    let eats = "x = []\nwhile True: x.append(bytearray(b'x') * (1 << 20))";
+    let id = server.submit(&["--mem", "100M", "-t", "2", "python3", "-c", eats]);
+    let ended = server.until(id, "ended");
+    assert_eq!(
+        (&ended["outcome"]["kind"], &ended["exit_code"]),
+        (&"memory_limit".into(), &137.into())
+    );
+    let why = ended["outcome"]["detail"].to_string();
+    let by_kernel = home().is_ok_and(|home| home.lacks().is_none());
+    let expected =
+        if by_kernel { "it needed more memory than" } else { "bytes of memory; it had asked for" };
+    assert!(why.contains(expected) && why.contains("104857600"), "{why}");
+}
+
+#[test]
+fn the_doctor_says_who_keeps_the_limits() {
+    let server = Server::start();
+    let said = server.hpvm(&["doctor", "--data", server.data().to_str().unwrap()]);
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    let line = said.lines().find(|line| line.contains("control groups")).unwrap_or(&said);
+    let expected = match home().map(|home| home.lacks()) {
+        Ok(None) => "the kernel keeps the limits".to_string(),
+        Ok(Some(why)) => format!("without limits: {why}"),
+        Err(why) => format!("jobs have none: {why}"),
+    };
+    assert!(line.contains(&expected), "{line}");
+}

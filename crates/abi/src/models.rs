@@ -1,0 +1,65 @@
+//! Packets for the libraries of other programming models whose messages need no matching: `libportals.so.4` and
+//! `libsam.so.1`.
+//!
+//! `libmpi_abi.so.1` exports the data symbol `hpvm_models_1`, a table of functions; the number is the version of the
+//! layout. The engine must run (`MPI_Init`, or a session). Ranks are those of `mpi://WORLD`.
+//!
+//! Packets from one rank to another arrive in order. They are copied when a call returns; those that have come wait in
+//! this process, whichever call makes progress, until the model takes them, some MiB of them; then more wait at their senders. All functions may be called by several threads,
+//! if the thread level allows it.
+
+use crate::constants::MPI_Request;
+use core::ffi::{c_int, c_uint};
+
+/// A model: its packets are apart from those of others.
+pub const PORTALS: c_uint = 0;
+pub const SAM: c_uint = 1;
+/// Models that there may be.
+pub const COUNT: usize = 7;
+
+/// Bytes of a packet at most: what every transport carries as one.
+pub const PACKET: usize = 8192;
+
+/// In place of a length: no packet has come.
+pub const NOTHING: isize = -1;
+
+/// What `take` and `wait` return that is less than [`NOTHING`] is an error of MPI: its code, whose text `MPI_Error_string`
+/// gives on the same thread.
+pub fn error_of(length: isize) -> c_int {
+    (NOTHING - length) as c_int
+}
+
+/// `hpvm_models_1`.
+#[repr(C)]
+pub struct Models {
+    /// Size of this structure where the library was built: a check against mixed installations.
+    pub size: usize,
+    /// Sends a packet, the bytes at `head` followed by those at `data`, of which both together have at most [`PACKET`]. 0, or
+    /// an error code of MPI.
+    pub send: unsafe extern "C" fn(
+        model: c_uint,
+        to: c_uint,
+        head: *const u8,
+        head_len: usize,
+        data: *const u8,
+        len: usize,
+    ) -> c_int,
+    /// Packets of the model that wait to leave, because their receivers take no more. Progress sends them.
+    pub unsent: unsafe extern "C" fn(model: c_uint) -> usize,
+    /// Takes the oldest packet into `place`, which has room for the longest, and says whose it is: its length, or
+    /// [`NOTHING`]. Makes a step of progress if none is there, for a program that asks again and again.
+    pub take: unsafe extern "C" fn(model: c_uint, place: *mut u8, from: *mut c_uint) -> isize,
+    /// The same, and blocks until there is one. [`NOTHING`]: one of `count` requests is done, or another thread has called
+    /// `wake`. Requests are those of sends, receives and non-blocking collectives. With `needs_all` other than 0 it is an error
+    /// that a rank of the job has died, where the job goes on without it.
+    pub wait: unsafe extern "C" fn(
+        model: c_uint,
+        place: *mut u8,
+        from: *mut c_uint,
+        requests: *const MPI_Request,
+        count: usize,
+        needs_all: c_int,
+    ) -> isize,
+    /// Ends a `wait` of another thread; if there is none, the next one.
+    pub wake: unsafe extern "C" fn(model: c_uint),
+}

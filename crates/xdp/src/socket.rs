@@ -1,0 +1,310 @@
+//! An AF_XDP socket with its memory and its four rings.
+
+use crate::ring::{Parts, Reader, Writer};
+use crate::umem::{FRAME, Umem};
+use core::ptr::NonNull;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+/// Frames that wait to be received into. What comes while all are full is lost, and sent again: as many as a
+/// sender's window has datagrams, for some peers.
+const RECEIVE: u32 = 2048;
+/// Frames on their way out.
+const TRANSMIT: u32 = 512;
+
+/// A mapping of one ring.
+struct Mapping {
+    base: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the mapping belongs to its owner.
+unsafe impl Send for Mapping {}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: our own mapping; the rings go with it.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
+    }
+}
+
+/// An open XSK, bound to one queue of one interface.
+pub struct Xsk {
+    fill: Writer<u64>,
+    transmit: Writer<libc::xdp_desc>,
+    receive: Reader<libc::xdp_desc>,
+    completion: Reader<u64>,
+    /// Frames to send from.
+    free: Vec<u64>,
+    /// The driver moves frames between the card and our memory itself.
+    pub zero_copy: bool,
+    /// Frames are in the transmit ring that the kernel has not been told of, or has not taken.
+    pending: bool,
+    // Dropped in this order: the socket, what it maps, the memory.
+    fd: OwnedFd,
+    _mappings: [Mapping; 4],
+    umem: Umem,
+}
+
+fn option<T>(fd: &OwnedFd, name: libc::c_int, value: &T) -> io::Result<()> {
+    let (at, len) = (core::ptr::from_ref(value).cast(), size_of::<T>() as libc::socklen_t);
+    // SAFETY: a live value of the given length.
+    match unsafe { libc::setsockopt(fd.as_raw_fd(), libc::SOL_XDP, name, at, len) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn offsets(fd: &OwnedFd) -> io::Result<libc::xdp_mmap_offsets> {
+    // SAFETY: zeros are a value of the structure.
+    let mut offsets: libc::xdp_mmap_offsets = unsafe { core::mem::zeroed() };
+    let mut len = size_of_val(&offsets) as libc::socklen_t;
+    let at = (&raw mut offsets).cast();
+    // SAFETY: live memory of the given length.
+    let result = unsafe {
+        libc::getsockopt(fd.as_raw_fd(), libc::SOL_XDP, libc::XDP_MMAP_OFFSETS, at, &mut len)
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // Kernels before 5.4 tell less.
+    if len as usize != size_of_val(&offsets) {
+        Err(io::ErrorKind::Unsupported.into())
+    } else {
+        Ok(offsets)
+    }
+}
+
+/// Maps one ring of `size` entries.
+fn map<T>(
+    fd: &OwnedFd,
+    offset: &libc::xdp_ring_offset,
+    size: u32,
+    page: u64,
+) -> io::Result<(Mapping, Parts<T>)> {
+    let len = offset.desc as usize + size as usize * size_of::<T>();
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
+    let at = page as libc::off_t;
+    // SAFETY: a new mapping at an address of the system's choice.
+    let base =
+        unsafe { libc::mmap(core::ptr::null_mut(), len, protection, flags, fd.as_raw_fd(), at) };
+    let base = NonNull::new(base.cast::<u8>()).filter(|_| base != libc::MAP_FAILED);
+    let base = base.ok_or_else(io::Error::last_os_error)?;
+    let mapping = Mapping { base, len };
+    let ends = [offset.producer, offset.consumer, offset.flags];
+    if ends.iter().any(|end| *end as usize + 4 > len || end % 4 != 0) {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    // SAFETY: all offsets are inside of the mapping.
+    let part = |offset: u64| unsafe { base.add(offset as usize) };
+    let parts = Parts {
+        producer: part(offset.producer).cast(),
+        consumer: part(offset.consumer).cast(),
+        flags: part(offset.flags).cast(),
+        entries: part(offset.desc).cast(),
+        size,
+    };
+    Ok((mapping, parts))
+}
+
+impl Xsk {
+    /// Opens a socket at a queue of an interface. `zero_copy`: only if the driver can do without copies.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn open(interface: u32, queue: u32, zero_copy: bool) -> io::Result<Xsk> {
+        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+        // SAFETY: integers only; the result is checked.
+        let fd = unsafe { libc::socket(libc::AF_XDP, kind, 0) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: just made, and nobody else's.
+        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let umem = Umem::new(RECEIVE + TRANSMIT)?;
+        let register = libc::xdp_umem_reg {
+            addr: umem.address(),
+            len: umem.len() as u64,
+            chunk_size: FRAME as u32,
+            headroom: 0,
+            flags: 0,
+            tx_metadata_len: 0,
+        };
+        option(&fd, libc::XDP_UMEM_REG, &register)?;
+        for (ring, size) in [
+            (libc::XDP_UMEM_FILL_RING, RECEIVE),
+            (libc::XDP_UMEM_COMPLETION_RING, TRANSMIT),
+            (libc::XDP_RX_RING, RECEIVE),
+            (libc::XDP_TX_RING, TRANSMIT),
+        ] {
+            option(&fd, ring, &size)?;
+        }
+        let at = offsets(&fd)?;
+        let (fill_map, fill) = map(&fd, &at.fr, RECEIVE, libc::XDP_UMEM_PGOFF_FILL_RING)?;
+        let (completion_map, completion) =
+            map(&fd, &at.cr, TRANSMIT, libc::XDP_UMEM_PGOFF_COMPLETION_RING)?;
+        let (receive_map, receive) = map(&fd, &at.rx, RECEIVE, libc::XDP_PGOFF_RX_RING as u64)?;
+        let (transmit_map, transmit) = map(&fd, &at.tx, TRANSMIT, libc::XDP_PGOFF_TX_RING as u64)?;
+        // SAFETY: the mappings live as long as the socket, and these are the only ends.
+        let (fill, transmit) = unsafe { (Writer::new(fill), Writer::new(transmit)) };
+        // SAFETY: as above.
+        let (receive, completion) = unsafe { (Reader::new(receive), Reader::new(completion)) };
+        let frame = |i: u32| u64::from(i) * FRAME as u64;
+        let mut xsk = Xsk {
+            fill,
+            transmit,
+            receive,
+            completion,
+            free: (RECEIVE..RECEIVE + TRANSMIT).map(frame).collect(),
+            zero_copy,
+            pending: false,
+            fd,
+            _mappings: [fill_map, completion_map, receive_map, transmit_map],
+            umem,
+        };
+        (0..RECEIVE).for_each(|i| _ = xsk.fill.write(frame(i)));
+        xsk.fill.publish();
+        xsk.bind(interface, queue)?;
+        Ok(xsk)
+    }
+
+    fn bind(&self, interface: u32, queue: u32) -> io::Result<()> {
+        let copies = if self.zero_copy { libc::XDP_ZEROCOPY } else { libc::XDP_COPY };
+        let address = libc::sockaddr_xdp {
+            sxdp_family: libc::AF_XDP as u16,
+            sxdp_flags: copies | libc::XDP_USE_NEED_WAKEUP,
+            sxdp_ifindex: interface,
+            sxdp_queue_id: queue,
+            sxdp_shared_umem_fd: 0,
+        };
+        let (at, len) = ((&raw const address).cast(), size_of_val(&address) as libc::socklen_t);
+        // SAFETY: a live address of the given length.
+        match unsafe { libc::bind(self.fd(), at, len) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    pub fn fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+
+    /// Puts a frame of `len` bytes, which `write` fills, into the transmit ring; `kick` sends. False: all frames are
+    /// on their way.
+    #[inline]
+    pub fn push(&mut self, len: usize, write: impl FnOnce(&mut [u8])) -> bool {
+        if self.free.is_empty() {
+            self.reap();
+        }
+        let Some(at) = self.free.pop() else { return false };
+        let Some(bytes) = self.umem.bytes_mut(at, len) else {
+            self.free.push(at);
+            return false;
+        };
+        write(bytes);
+        if !self.transmit.write(libc::xdp_desc { addr: at, len: len as u32, options: 0 }) {
+            self.free.push(at);
+            return false;
+        }
+        self.pending = true;
+        true
+    }
+
+    /// Takes back the frames that have left.
+    fn reap(&mut self) {
+        while let Some(at) = self.completion.take() {
+            // The kernel gives back what it was given; what it did not get from us is not used.
+            let own = u64::from(RECEIVE) * FRAME as u64;
+            if at >= own && at % FRAME as u64 == 0 && self.free.len() < TRANSMIT as usize {
+                self.free.push(at);
+            }
+        }
+    }
+
+    /// Frames are waiting to be taken by the kernel.
+    #[inline]
+    pub fn is_pending(&self) -> bool {
+        self.pending
+    }
+
+    /// Sends what is in the transmit ring.
+    ///
+    /// # Errors
+    /// The interface is down or gone. That there is no room at the moment is none: `is_pending` tells it.
+    #[inline]
+    pub fn kick(&mut self) -> io::Result<()> {
+        self.transmit.publish();
+        if self.zero_copy {
+            // The driver takes the frames by itself unless it sleeps.
+            self.pending = false;
+            if !self.transmit.wants_call() {
+                return Ok(());
+            }
+        }
+        // SAFETY: no buffer and no address.
+        let sent = unsafe {
+            libc::sendto(self.fd(), core::ptr::null(), 0, libc::MSG_DONTWAIT, core::ptr::null(), 0)
+        };
+        if sent >= 0 {
+            self.pending = !self.zero_copy && !self.transmit.is_taken();
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        match error.raw_os_error() {
+            Some(libc::EAGAIN | libc::EBUSY | libc::ENOBUFS | libc::EINTR | libc::ENOMEM) => {
+                self.pending = true;
+                Ok(())
+            }
+            _ => {
+                // What lies in the ring goes once the interface is up again, if ever.
+                self.pending = false;
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives the next frame that has come to `read`, and what that returns. `None`: there is none.
+    #[inline]
+    pub fn next<R>(&mut self, read: impl FnOnce(&[u8]) -> R) -> Option<R> {
+        let Some(frame) = self.receive.take() else {
+            if self.zero_copy && self.fill.wants_call() {
+                self.wake();
+            }
+            return None;
+        };
+        // What does not lie in a frame is nonsense, read as an empty frame.
+        let result = read(self.umem.bytes(frame.addr, frame.len as usize).unwrap_or(&[]));
+        let whole = frame.addr - frame.addr % FRAME as u64;
+        // As many entries as frames: there is room.
+        self.fill.write(whole);
+        self.fill.publish();
+        Some(result)
+    }
+
+    /// The driver sleeps until it is told that there are frames to fill.
+    #[cold]
+    fn wake(&self) {
+        let (none, flags) = (core::ptr::null_mut(), libc::MSG_DONTWAIT);
+        // SAFETY: no buffer and no address.
+        unsafe {
+            libc::recvfrom(self.fd(), none, 0, flags, core::ptr::null_mut(), core::ptr::null_mut());
+        }
+    }
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.receive.is_empty()
+    }
+
+    /// Frames lost because there was no room for them, and because they were too long or otherwise wrong.
+    pub fn lost(&self) -> u64 {
+        // SAFETY: zeros are a value of the structure.
+        let mut statistics: libc::xdp_statistics = unsafe { core::mem::zeroed() };
+        let mut len = size_of_val(&statistics) as libc::socklen_t;
+        let at = (&raw mut statistics).cast();
+        // SAFETY: live memory of the given length.
+        unsafe { libc::getsockopt(self.fd(), libc::SOL_XDP, libc::XDP_STATISTICS, at, &mut len) };
+        statistics.rx_dropped + statistics.rx_ring_full
+    }
+}

@@ -1,0 +1,3 @@
+/* p2p_mprobe.c in a program that never calls MPI_Init. */
+#define SESSIONS_ONLY
+#include "p2p_mprobe.c"

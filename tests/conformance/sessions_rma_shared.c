@@ -1,0 +1,3 @@
+/* rma_shared.c in a program that never calls MPI_Init. */
+#define SESSIONS_ONLY
+#include "rma_shared.c"

@@ -1,0 +1,235 @@
+//! Jobs whose datagrams go past the kernel (`--lane xdp`), on hosts that are network namespaces: skipped, with a
+//! word, where those or XDP can't be had.
+
+use crate::common::{clean, conformance, prefix, program, run_within, succeed};
+use hpvm_tests::hosts::Hosts;
+use hpvm_xdp::{BpfKind, ids, maps_of};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Long enough for a loaded machine.
+const LIMIT: Duration = Duration::from_secs(120);
+
+fn hosts(count: u32, options: &[&str]) -> Option<Hosts> {
+    let hosts = Hosts::up(count, options)?;
+    if let Err(why) = hpvm_xdp::probe() {
+        hpvm_tests::skip::skipped(&why);
+        return None;
+    }
+    Some(hosts)
+}
+
+/// `mpirun` with one rank on each of two hosts.
+fn mpirun(hosts: &Hosts, options: &[&str], program: &Path, words: &[&str]) -> Command {
+    let mut command = clean(prefix().join("bin/mpirun"));
+    command.args(["-H", &hosts.list(), "-n", "2", "-ppn", "1", "--launch-agent"]);
+    command.arg(Hosts::agent()).args(options).arg(program).args(words);
+    command
+}
+
+#[track_caller]
+fn is_right(command: Command) {
+    let outcome = run_within(command, LIMIT);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.output);
+    assert!(outcome.output.contains("right "), "{}", outcome.output);
+}
+
+#[track_caller]
+fn command(hosts: &Hosts, host: u32, words: &[&str]) -> String {
+    let output = hosts.command(host, words[0]).args(&words[1..]).output().expect("it runs");
+    assert!(output.status.success(), "{words:?}: {output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The number of the program on an interface, as `ip link` shows it.
+fn attached(hosts: &Hosts, host: u32, device: &str) -> Option<u32> {
+    let text = command(hosts, host, &["ip", "link", "show", device]);
+    let (_, after) = text.split_once("prog/xdp id ")?;
+    after.split_whitespace().next()?.parse().ok()
+}
+
+/// Waits until `ready` gives something.
+#[track_caller]
+fn until<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(value) = ready() {
+            return value;
+        }
+        assert!(start.elapsed() < LIMIT, "{what}: not after {LIMIT:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The programs on both hosts, once they are there.
+fn programs(hosts: &Hosts) -> [u32; 2] {
+    [1, 2].map(|host| until("a program on net0", || attached(hosts, host, "net0")))
+}
+
+/// Programs, and their maps, of which the kernel holds nothing after a while: it takes them down after the last process.
+struct Held {
+    programs: Vec<u32>,
+    maps: Vec<u32>,
+}
+
+impl Held {
+    fn by(programs: [u32; 2]) -> Held {
+        let maps = programs.iter().flat_map(|id| maps_of(*id).expect("a program's maps")).collect();
+        Held { programs: programs.to_vec(), maps }
+    }
+
+    #[track_caller]
+    fn is_gone(&self, hosts: &Hosts, last: u32) {
+        assert_eq!((self.programs.len(), self.maps.len()), (2, 4));
+        until("a kernel without our programs and maps", || {
+            let left =
+                |kind, ours: &[u32]| ids(kind).expect("ids").iter().any(|id| ours.contains(id));
+            (!left(BpfKind::Program, &self.programs) && !left(BpfKind::Map, &self.maps))
+                .then_some(())
+        });
+        // A host that has crashed can't be asked.
+        for host in 1..=last {
+            assert_eq!(attached(hosts, host, "net0"), None);
+        }
+    }
+}
+
+/// Runs `during` while a job of two hosts is under way past the kernel, and checks that the job ends well and leaves
+/// nothing in the kernel.
+fn with_job(hosts: &Hosts, seconds: &str, during: impl FnOnce() + Send) {
+    let job = mpirun(hosts, &["--lane", "xdp"], &program("hosts"), &[seconds, "1"]);
+    let held = std::thread::scope(|scope| {
+        let during = scope.spawn(|| {
+            let held = Held::by(programs(hosts));
+            during();
+            held
+        });
+        is_right(job);
+        during.join().expect("what happens meanwhile")
+    });
+    held.is_gone(hosts, 2);
+}
+
+/// Another job's datagrams by UDP and its streams by TCP, and ssh, go on over the same interface, and a second job is told
+/// that the interface is taken.
+#[test]
+fn a_job_past_the_kernel_leaves_others_alone() {
+    let Some(hosts) = hosts(2, &["--ssh"]) else { return };
+    with_job(&hosts, "6", || {
+        is_right(mpirun(&hosts, &["--lane", "udp"], &program("hosts"), &["1", "1"]));
+        let name = hosts.name(2);
+        assert_eq!(command(&hosts, 1, &["ssh", &name, "echo", "hello"]), "hello\n");
+        let second = mpirun(&hosts, &["--lane", "xdp"], &program("hosts"), &["1", "1"]);
+        let outcome = run_within(second, LIMIT);
+        assert_ne!(outcome.code, Some(0));
+        let text = outcome.output;
+        assert!(text.contains("has an XDP program on interface net0"), "{text}");
+        assert!(text.contains("HPVM_LANE"), "{text}");
+    });
+}
+
+#[test]
+fn the_lane_of_a_rank_is_shown_and_most_datagrams_take_it() {
+    let Some(hosts) = hosts(2, &[]) else { return };
+    with_job(&hosts, "5", || {
+        // The counters are shown when a rank sleeps, which it does now and then.
+        until("a rank's lane", || {
+            let list = command(&hosts, 1, &[&hpvm(), "jobs"]);
+            list.lines().skip(1).find_map(|line| {
+                let name = line.split_whitespace().next()?;
+                let one = hosts.command(1, hpvm()).args(["jobs", name]).output().ok()?;
+                let one = String::from_utf8_lossy(&one.stdout).into_owned();
+                let past = one.contains("xdp sent") && one.contains("xdp received");
+                (past && one.contains("lane to other hosts: xdp (")).then_some(())
+            })
+        });
+    });
+}
+
+fn hpvm() -> String {
+    prefix().join("bin/hpvm").to_str().expect("a path of text").to_owned()
+}
+
+#[test]
+fn messages_of_every_kind_and_length() {
+    let Some(hosts) = hosts(2, &[]) else { return };
+    for (name, words) in [
+        ("p2p_modes", &[][..]),
+        ("p2p_sizes", &["both"]),
+        ("p2p_many", &["10000", "8"]),
+        ("p2p_flood", &[]),
+        ("p2p_order", &[]),
+        ("rma_fence", &[]),
+    ] {
+        succeed(mpirun(&hosts, &["--lane", "xdp"], &conformance(name), words));
+    }
+    // One family after the other; and a host with XDP talks to one without.
+    for options in [["--net", "10.77.0.0/16"], ["--net", "fd77::/64"]] {
+        let options = [&options[..], &["--lane", "xdp"]].concat();
+        is_right(mpirun(&hosts, &options, &program("hosts"), &["0.5", "1"]));
+    }
+    let mixed = ["-genv", "HPVM_LANE", "udp"];
+    let mut command = mpirun(&hosts, &mixed, Path::new("/bin/sh"), &[]);
+    let text = "case $PMI_RANK in 0) export HPVM_LANE=xdp;; esac; exec \"$0\" 0.5 1";
+    command.args(["-c", text]).arg(program("hosts"));
+    is_right(command);
+}
+
+#[test]
+fn more_ranks_of_a_host_go_by_udp() {
+    let Some(hosts) = hosts(2, &[]) else { return };
+    let mut command = clean(prefix().join("bin/mpirun"));
+    command.args(["-H", &hosts.list(), "-n", "4", "-ppn", "2", "--lane", "xdp", "--launch-agent"]);
+    command.arg(Hosts::agent()).arg(program("hosts")).args(["1", "2"]);
+    is_right(command);
+}
+
+#[test]
+fn a_killed_job_leaves_nothing_in_the_kernel() {
+    let Some(hosts) = hosts(2, &[]) else { return };
+    let job = mpirun(&hosts, &["--lane", "xdp"], &program("hosts"), &["100", "1"]);
+    let held = std::thread::scope(|scope| {
+        let during = scope.spawn(|| {
+            let held = Held::by(programs(&hosts));
+            hosts.crash(2);
+            held
+        });
+        let outcome = run_within(job, LIMIT);
+        assert_ne!(outcome.code, Some(0), "{}", outcome.output);
+        during.join().expect("what happens meanwhile")
+    });
+    held.is_gone(&hosts, 1);
+}
+
+#[test]
+fn an_interface_that_goes_away_and_addresses_that_change() {
+    let Some(hosts) = hosts(2, &["--second"]) else { return };
+    with_job(&hosts, "6", || {
+        // The other host learns of it by ARP, as with the kernel's own datagrams.
+        command(&hosts, 2, &["ip", "link", "set", "net0", "address", "02:00:00:00:77:02"]);
+        command(&hosts, 1, &["ip", "neigh", "flush", "dev", "net0"]);
+    });
+    let job =
+        mpirun(&hosts, &["--lane", "xdp", "--net-timeout", "40"], &program("hosts"), &["6", "1"]);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            programs(&hosts);
+            command(&hosts, 2, &["ip", "link", "del", "net0"]);
+        });
+        is_right(job);
+    });
+}
+
+#[test]
+fn without_privilege_the_lane_is_refused_in_a_sentence() {
+    let Some(hosts) = hosts(2, &[]) else { return };
+    let drop = "--bounding-set=-net_admin,-bpf,-sys_admin";
+    for (lane, code) in [("xdp", false), ("auto", true)] {
+        let mut command = mpirun(&hosts, &["--lane", lane], Path::new("setpriv"), &[]);
+        command.args([drop, "--inh-caps=-all"]).arg(program("hosts")).args(["0.3", "1"]);
+        let outcome = run_within(command, LIMIT);
+        assert_eq!(outcome.code == Some(0), code, "{}", outcome.output);
+        assert_eq!(outcome.output.contains("CAP_NET_ADMIN"), !code, "{}", outcome.output);
+    }
+}
