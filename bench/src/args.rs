@@ -280,6 +280,21 @@ pub fn tune(matches: &ArgMatches) -> Result<tune::Plan, BenchError> {
     Ok(tune::Plan { target: own_target(matches)?, ranks, thorough, output, overridden })
 }
 
+/// `--repeat`, of what runs two programs in turn.
+fn repeat_arg() -> Arg {
+    Arg::new("repeat")
+        .long("repeat")
+        .value_name("N")
+        .value_parser(value_parser!(u32).range(1..=100))
+        .default_value("5")
+        .help("Rounds, in each of which both are measured")
+}
+
+/// What `--repeat` says.
+fn repeat(matches: &ArgMatches) -> u32 {
+    matches.get_one("repeat").copied().unwrap_or(5)
+}
+
 fn common_args() -> Vec<Arg> {
     let path = |name, value, help| {
         Arg::new(name).long(name).value_name(value).value_parser(value_parser!(PathBuf)).help(help)

@@ -5,10 +5,9 @@ use crate::error::BenchError;
 use crate::evaluate::LIMIT;
 use crate::machine::Machine;
 use crate::peers::compile;
-use crate::progress::Progress;
 use crate::show::show;
 use crate::target::Target;
-use crate::versus::{self, Row};
+use crate::versus::{self, Row, Side};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -55,24 +54,14 @@ pub fn run(plan: &Plan) -> Result<(), BenchError> {
 fn measure(plan: &Plan) -> Result<Report, BenchError> {
     let folder = tempfile::tempdir().map_err(|e| BenchError::io("cannot create a folder", e))?;
     let peer = plan.peer.build(folder.path());
-    let rounds = if plan.quick { plan.repeat.min(3) } else { plan.repeat };
-    let sides = 1 + u64::from(peer.is_ok());
-    let mut progress = Progress::new(u64::from(rounds) * sides);
+    let rounds = versus::rounds(plan.repeat, plan.quick);
     let budget = if plan.quick { "0.02" } else { "0.2" };
     let args = ["--budget".to_owned(), budget.to_owned()];
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    for round in 0..rounds {
-        // Who is first changes, so that neither always finds the machine as the other has left it.
-        for side in [round % 2, 1 - round % 2] {
-            if side == 0 {
-                progress.step("hpvm");
-                ours.push(plan.target.run(2, &args, LIMIT)?.points);
-            } else if let Ok(peer) = &peer {
-                progress.step("ARMCI-MPI");
-                theirs.push(peer.run(2, &args, LIMIT)?.points);
-            }
-        }
-    }
+    let points = |target: &Target| Ok(target.run(2, &args, LIMIT)?.points);
+    let mut ours = || points(&plan.target);
+    let mut theirs = peer.as_ref().ok().map(|peer| || points(peer));
+    let other = theirs.as_mut().map(|run| Side { name: "ARMCI-MPI", run });
+    let [ours, theirs] = versus::alternate(rounds, Side { name: "hpvm", run: &mut ours }, other)?;
     let rows = versus::rows(&ours, &theirs);
     Ok(Report { machine: Machine::here(), rounds, rows, alone: peer.err() })
 }

@@ -3,12 +3,12 @@
 use crate::error::BenchError;
 use crate::evaluate::LIMIT;
 use crate::machine::Machine;
-use crate::progress::Progress;
 use crate::record::Record;
 use crate::show::show;
 use crate::stats::{self, Spread};
 use crate::table::{self, Table};
 use crate::target::Target;
+use crate::versus::{self, Side};
 use serde::Serialize;
 
 /// What `hpvm bench portals` was asked to do.
@@ -51,20 +51,16 @@ pub fn run(plan: &Plan) -> Result<(), BenchError> {
 }
 
 fn measure(plan: &Plan) -> Result<Report, BenchError> {
-    let rounds = if plan.quick { plan.repeat.min(3) } else { plan.repeat };
-    let mut progress = Progress::new(u64::from(rounds) * 2);
+    let rounds = versus::rounds(plan.repeat, plan.quick);
     let budget = if plan.quick { "0.03" } else { "0.15" };
-    let (mut portals, mut mpi) = (Vec::new(), Vec::new());
-    for round in 0..rounds {
-        // Who is first changes, so that neither always finds the machine as the other has left it.
-        for side in [round % 2, 1 - round % 2] {
-            let (name, runs) =
-                if side == 0 { ("portals", &mut portals) } else { ("mpi", &mut mpi) };
-            progress.step(name);
-            let args = [name, "--budget", budget].map(str::to_owned);
-            runs.push(plan.target.run(2, &args, LIMIT)?.points);
-        }
-    }
+    let points = |name: &str| {
+        let args = [name, "--budget", budget].map(str::to_owned);
+        Ok(plan.target.run(2, &args, LIMIT)?.points)
+    };
+    let (mut portals, mut mpi) = (|| points("portals"), || points("mpi"));
+    let first = Side { name: "portals", run: &mut portals };
+    let second = Side { name: "mpi", run: &mut mpi };
+    let [portals, mpi] = versus::alternate(rounds, first, Some(second))?;
     Ok(Report { machine: Machine::here(), rounds, rows: rows(&portals, &mpi) })
 }
 

@@ -3,10 +3,9 @@
 use crate::error::BenchError;
 use crate::evaluate::LIMIT;
 use crate::machine::Machine;
-use crate::progress::Progress;
 use crate::show::show;
 use crate::target::{self, prepend};
-use crate::versus::{self, Row};
+use crate::versus::{self, Row, Side};
 use serde::Serialize;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -51,26 +50,21 @@ pub fn run(plan: &Plan) -> Result<(), BenchError> {
 
 fn measure(plan: &Plan) -> Result<Report, BenchError> {
     let peer = Peer::start(plan);
-    let rounds = if plan.quick { plan.repeat.min(3) } else { plan.repeat };
-    let sides = 1 + u64::from(peer.is_ok());
-    let mut progress = Progress::new(u64::from(rounds) * sides);
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    for round in 0..rounds {
-        // Who is first changes, so that neither always finds the machine as the other has left it.
-        for side in [round % 2, 1 - round % 2] {
-            if side == 0 {
-                progress.step("hpvm");
-                let mut command = command(plan);
-                command.env("PVM_VMID", format!("bench-{}", std::process::id()));
-                ours.push(target::run_command(command, "hpvmpvm on hpvm", LIMIT)?.points);
-            } else if let Ok(peer) = &peer {
-                progress.step("PVM");
-                let mut command = command(plan);
-                set(&mut command, &peer.root, &peer.lib, &peer.folder);
-                theirs.push(target::run_command(command, "hpvmpvm on PVM", LIMIT)?.points);
-            }
+    let rounds = versus::rounds(plan.repeat, plan.quick);
+    let mut ours = || {
+        let mut command = command(plan);
+        command.env("PVM_VMID", format!("bench-{}", std::process::id()));
+        Ok(target::run_command(command, "hpvmpvm on hpvm", LIMIT)?.points)
+    };
+    let mut theirs = peer.as_ref().ok().map(|peer| {
+        || {
+            let mut command = command(plan);
+            set(&mut command, &peer.root, &peer.lib, &peer.folder);
+            Ok(target::run_command(command, "hpvmpvm on PVM", LIMIT)?.points)
         }
-    }
+    });
+    let other = theirs.as_mut().map(|run| Side { name: "PVM", run });
+    let [ours, theirs] = versus::alternate(rounds, Side { name: "hpvm", run: &mut ours }, other)?;
     let rows = versus::rows(&ours, &theirs);
     Ok(Report { machine: Machine::here(), rounds, rows, alone: peer.err() })
 }

@@ -1,9 +1,45 @@
 //! One program on hpvm and on one other implementation, in turn: what was found, point by point.
 
+use crate::error::BenchError;
+use crate::progress::Progress;
 use crate::record::Record;
 use crate::stats::{self, Spread};
 use crate::table::{self, Table};
 use serde::Serialize;
+
+/// One of the two.
+pub struct Side<'a> {
+    pub name: &'a str,
+    /// Runs the program once; what it measured.
+    pub run: &'a mut dyn FnMut() -> Result<Vec<Record>, BenchError>,
+}
+
+/// How many rounds there are when `repeat` were asked for.
+pub fn rounds(repeat: u32, quick: bool) -> u32 {
+    if quick { repeat.min(3) } else { repeat }
+}
+
+/// Runs both sides in each of `rounds` rounds, with progress; the runs of each side. Without the second side those are empty.
+pub fn alternate<'a>(
+    rounds: u32,
+    first: Side<'a>,
+    second: Option<Side<'a>>,
+) -> Result<[Vec<Vec<Record>>; 2], BenchError> {
+    let mut sides = [Some(first), second];
+    let each = sides.iter().flatten().count() as u64;
+    let mut progress = Progress::new(u64::from(rounds) * each);
+    let mut runs = [Vec::new(), Vec::new()];
+    for round in 0..rounds {
+        // Who is first changes, so that neither always finds the machine as the other has left it.
+        for at in [round % 2, 1 - round % 2].map(|at| at as usize) {
+            if let Some(side) = &mut sides[at] {
+                progress.step(side.name);
+                runs[at].push((side.run)()?);
+            }
+        }
+    }
+    Ok(runs)
+}
 
 /// One measurement of all rounds.
 #[derive(Debug, Serialize)]
@@ -110,6 +146,23 @@ mod tests {
             }
         };
         vec![line("round trip", "us", trip), line("bandwidth", "MB/s", rate)]
+    }
+
+    #[test]
+    fn who_is_first_changes() {
+        let order = std::cell::RefCell::new(String::new());
+        let run = |name| {
+            order.borrow_mut().push(name);
+            Ok(run_of(1.0, 1.0))
+        };
+        let (mut a, mut b) = (|| run('a'), || run('b'));
+        let first = Side { name: "a", run: &mut a };
+        let second = Side { name: "b", run: &mut b };
+        let runs = alternate(3, first, Some(second)).expect("both run");
+        assert_eq!(runs.map(|runs| runs.len()), [3, 3]);
+        assert_eq!(*order.borrow(), "abbaab");
+        let runs = alternate(2, Side { name: "a", run: &mut a }, None).expect("it runs");
+        assert_eq!(runs.map(|runs| runs.len()), [2, 0]);
     }
 
     #[test]

@@ -4,12 +4,12 @@
  *
  *     hpvmarmci [--budget SECONDS_PER_POINT]
  */
+#include "batches.h"
 #include <mpi.h>
 #include <armci.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { BATCHES = 15, MOST = 1 << 20, ROWS = 64, ALIGN = 4096,
        /* Rows that do not all fall into the same lines of the caches. */
@@ -170,24 +170,11 @@ static const struct operation operations[] = {
     {"barrier", "-", barrier, word, 1},          {"MPI_Barrier", "floor", mpi_barrier, word, 1},
 };
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static double timed(const struct operation *op, long size, long iterations)
 {
     double start = now();
     op->run(size, iterations);
     return (now() - start) / (double)iterations;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 /* Process 0 says how often; who has no part waits. */

@@ -6,6 +6,7 @@
  *
  *     hpvmbsp [--budget SECONDS_PER_POINT] [--max BYTES] [--raw yes]
  */
+#include "batches.h"
 #include <bsp.h>
 #include <mpi.h>
 #include <stdint.h>
@@ -97,12 +98,6 @@ static void check(const struct operation *op, long h, long bytes)
         bsp_abort("hpvmbsp: %s of %ld bytes in pieces of %ld: %ld bytes are wrong\n", op->name, h, bytes, h - sum);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 struct work {
     const struct operation *op;
     long h, bytes;
@@ -146,7 +141,7 @@ static void measure(const char *mode, const char *op, const char *shape, void (*
         iterations = 1;
     for (int i = 0; i < BATCHES; i++)
         batch[i] = timed(run, w, iterations) * 1e6;
-    qsort(batch, BATCHES, sizeof batch[0], by_value);
+    qsort(batch, BATCHES, sizeof batch[0], ascending);
     if (s == 0) {
         printf("{\"mode\":\"%s\",\"op\":\"%s\",\"type\":\"%s\",\"ranks\":%d,\"size\":%ld,\"unit\":\"us\",\"median\":%.6g,"
                "\"min\":%.6g,\"max\":%.6g,\"iters\":%ld,\"batches\":%d",

@@ -1,5 +1,6 @@
 /* How often, how long, and what comes out: the part that all measurements share. */
 #include "hpvmbench.h"
+#include "batches.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,15 +10,9 @@
 
 enum { MIN_BATCHES = 5, CALIBRATIONS = 12 };
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void summarise(double *seconds, int count, long iters, struct summary *out)
 {
-    qsort(seconds, (size_t)count, sizeof *seconds, compare_doubles);
+    qsort(seconds, (size_t)count, sizeof *seconds, ascending);
     out->median = count % 2 ? seconds[count / 2]
                             : 0.5 * (seconds[count / 2 - 1] + seconds[count / 2]);
     out->min = seconds[0];

@@ -2,6 +2,7 @@
  * first with nothing between start and MPI_Waitall, then with computing that lasts as long as the exchange did. 100 %
  * when the exchange adds nothing to the computing, 0 % when it begins after it. The computing calls no MPI. */
 #include "hpvmbench.h"
+#include "batches.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,12 +47,6 @@ static double hidden(double both, double alone)
 {
     double share = 100 * (2 * alone - both) / alone;
     return share < 0 ? 0 : share > 100 ? 100 : share;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 /* Times of both together become percentages. */

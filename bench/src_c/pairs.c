@@ -1,6 +1,7 @@
 /* The map of a machine: time one way and bandwidth between every two ranks, one pair after the other while the rest
  * waits in a barrier. Few batches for each pair: there are many pairs. */
 #include "hpvmbench.h"
+#include "batches.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,12 +46,6 @@ static void time_pair(const struct point *p, const struct pair *pair, double *se
         seconds[i] = ping_pong(p, pair, iters);
     if (p->opt->rank == pair->low && pair->low != 0)
         MPI_Send(seconds, PAIR_BATCHES, MPI_DOUBLE, 0, TAG_RESULT, MPI_COMM_WORLD);
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 static void tell(const struct point *p, const struct pair *pair, double *seconds)

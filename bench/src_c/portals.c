@@ -7,6 +7,7 @@
  *
  *     hpvmportals mpi|portals [--budget SECONDS_PER_POINT] [--max BYTES]
  */
+#include "batches.h"
 #include <mpi.h>
 #include <portals4.h>
 #include <portals4_runtime.h>
@@ -122,12 +123,6 @@ static void mpi_window(long size)
         MPI_Recv(target, 1, MPI_BYTE, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double timed(void (*run)(long), long size, long iterations)
 {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -149,7 +144,7 @@ static void measure(const char *mode, const char *op, void (*run)(long), long si
         double seconds = timed(run, size, iterations);
         batch[i] = moved > 0 ? moved / seconds / 1e6 : seconds * half * 1e6;
     }
-    qsort(batch, BATCHES, sizeof batch[0], by_value);
+    qsort(batch, BATCHES, sizeof batch[0], ascending);
     if (me == 0) {
         printf("{\"mode\":\"%s\",\"op\":\"%s\",\"ranks\":2,\"size\":%ld,\"unit\":\"%s\",\"median\":%.6g,\"min\":%.6g,"
                "\"max\":%.6g,\"iters\":%ld,\"batches\":%d}\n",

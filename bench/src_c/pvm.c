@@ -3,11 +3,11 @@
  *
  *     hpvmpvm [--budget SECONDS_PER_POINT] [--max BYTES]
  */
+#include "batches.h"
 #include <pvm3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { BATCHES = 301, LEAST = 5, WINDOW = 16, CONTROL = 1000, DATA = 1001, DONE = 1002, NEVER = 1003 };
@@ -17,13 +17,6 @@ static double budget = 0.2;
 static int most = 1 << 20;
 static int other;
 static char *data, *copy, self[4096];
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec + 1e-9 * t.tv_nsec;
-}
 
 static void fail(const char *what, int code)
 {
@@ -188,12 +181,6 @@ static double spawning(int what, int size, int count)
         total += now() - start;
     }
     return total;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 /* MB/s where a repetition moves bytes, else the microseconds of one. */

@@ -3,11 +3,11 @@
  *
  *     hpvmshmem [--budget SECONDS_PER_POINT] [--sizes BYTES,...]
  */
+#include "batches.h"
 #include <shmem.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { BATCHES = 21, MOST = 4 << 20, MAX_SIZES = 32 };
 
@@ -75,24 +75,11 @@ static const struct operation operations[] = {
     {"barrier_all", "us", barrier, 0, 1},
 };
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static double timed(const struct operation *op, long size, long iterations)
 {
     double start = now();
     op->run(size, iterations);
     return (now() - start) / (double)iterations;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 static void print(const struct operation *op, long size, double *values, long iterations)

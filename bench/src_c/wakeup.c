@@ -2,6 +2,7 @@
  * processor time the waiting cost. Rank 1 sits in MPI_Recv; rank 0 sleeps, sends, and takes
  * the round trip; the way back is hot, so a hot one-way time is subtracted. */
 #include "hpvmbench.h"
+#include "batches.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -26,15 +27,9 @@ static double processor_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double median(double *values, int count)
 {
-    qsort(values, (size_t)count, sizeof *values, compare_doubles);
+    qsort(values, (size_t)count, sizeof *values, ascending);
     return values[count / 2];
 }
 

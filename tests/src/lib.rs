@@ -5,7 +5,8 @@
 //! wrong about the standard is found out there. `testlist` says how each is run ([`list`]),
 //! [`build`] compiles them, [`process`] runs one under a launcher with a time limit, and
 //! [`suite`] puts the three together. [`instructions`] counts those of the
-//! main paths. [`hosts`] makes test hosts of network namespaces. [`skip`] counts what cannot run here.
+//! main paths. [`hosts`] makes test hosts of network namespaces. [`skip`] counts what cannot run here,
+//! and [`watchdog`] ends tests that wait for ever.
 
 pub mod build;
 pub mod hosts;
@@ -15,3 +16,4 @@ pub mod process;
 pub mod skip;
 pub mod slurm;
 pub mod suite;
+pub mod watchdog;

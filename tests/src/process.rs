@@ -36,8 +36,10 @@ pub struct Outcome {
 /// A command with nothing in its environment that a surrounding job, shell or build may have set:
 /// Cargo puts folders of its own on the library path, stand-ins of our library among them. Its
 /// signals are not ignored: a shell that runs the tests in its background ignores SIGINT and
-/// SIGQUIT, and what ignores a signal when it starts is right to go on ignoring it.
+/// SIGQUIT, and what ignores a signal when it starts is right to go on ignoring it. The test that calls
+/// this is watched from now on ([`crate::watchdog`]).
 pub fn clean(program: impl AsRef<OsStr>) -> Command {
+    crate::watchdog::watch();
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();

@@ -1,6 +1,6 @@
 //! The arguments of `hpvm bench armci`.
 
-use super::{common_args, own_target, prefix};
+use super::{common_args, own_target, prefix, repeat, repeat_arg};
 use crate::armci::{Peer, Plan};
 use crate::error::BenchError;
 use clap::{Arg, ArgMatches, Command, value_parser};
@@ -14,14 +14,7 @@ pub fn command() -> Command {
     let own = ["program"];
     Command::new("armci")
         .about("Measure one-sided operations of ARMCI, beside ARMCI-MPI on Open MPI where that is installed")
-        .arg(
-            Arg::new("repeat")
-                .long("repeat")
-                .value_name("N")
-                .value_parser(value_parser!(u32).range(1..=100))
-                .default_value("5")
-                .help("Rounds, in each of which both are measured"),
-        )
+        .arg(repeat_arg())
         .arg(path("program", "FILE", "The benchmark [default: PREFIX/libexec/hpvm/hpvmarmci]".into()))
         .arg(path("peer-mpicc", "FILE", "Compiler wrapper of the peer's MPI".into())
             .default_value("/usr/bin/mpicc.openmpi"))
@@ -47,7 +40,7 @@ pub fn plan(matches: &ArgMatches) -> Result<Plan, BenchError> {
             library: path("peer-library").unwrap_or_else(|| debian.into()),
             include: path("peer-include").unwrap_or_default(),
         },
-        repeat: matches.get_one("repeat").copied().unwrap_or(5),
+        repeat: repeat(matches),
         quick: matches.get_flag("quick"),
         json: matches.get_flag("json"),
     })

@@ -1,6 +1,6 @@
 //! The arguments of `hpvm bench portals`.
 
-use super::{common_args, own_target, prefix};
+use super::{common_args, own_target, prefix, repeat, repeat_arg};
 use crate::error::BenchError;
 use crate::portals::Plan;
 use clap::{Arg, ArgMatches, Command, value_parser};
@@ -10,14 +10,7 @@ use std::path::PathBuf;
 pub fn command() -> Command {
     Command::new("portals")
         .about("Measure puts and gets of Portals between two processes, beside MPI's messages")
-        .arg(
-            Arg::new("repeat")
-                .long("repeat")
-                .value_name("N")
-                .value_parser(value_parser!(u32).range(1..=100))
-                .default_value("5")
-                .help("Rounds, in each of which both are measured"),
-        )
+        .arg(repeat_arg())
         .arg(
             Arg::new("program")
                 .long("program")
@@ -36,7 +29,7 @@ pub fn plan(matches: &ArgMatches) -> Result<Plan, BenchError> {
     }
     Ok(Plan {
         target,
-        repeat: matches.get_one("repeat").copied().unwrap_or(5),
+        repeat: repeat(matches),
         quick: matches.get_flag("quick"),
         json: matches.get_flag("json"),
     })

@@ -1,6 +1,6 @@
 //! The arguments of `hpvm bench pvm`.
 
-use super::prefix;
+use super::{prefix, repeat, repeat_arg};
 use crate::error::BenchError;
 use crate::pvm::Plan;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
@@ -16,14 +16,7 @@ pub fn command() -> Command {
         .about("Measure messages of PVM between two tasks, beside PVM 3.4 where that is installed")
         .arg(flag("quick", "Less time for each measurement, and at most 3 rounds"))
         .arg(flag("json", "Print one JSON object instead of a table"))
-        .arg(
-            Arg::new("repeat")
-                .long("repeat")
-                .value_name("N")
-                .value_parser(value_parser!(u32).range(1..=100))
-                .default_value("5")
-                .help("Rounds, in each of which both are measured"),
-        )
+        .arg(repeat_arg())
         .arg(path("program", "FILE", "The benchmark [default: PREFIX/libexec/hpvm/hpvmpvm]"))
         .arg(
             path("pvm-root", "FOLDER", "PVM 3.4, as PVM_ROOT names it")
@@ -42,7 +35,7 @@ pub fn plan(matches: &ArgMatches) -> Result<Plan, BenchError> {
         program,
         peer_root: path("pvm-root").unwrap_or_default(),
         peer_lib: path("pvm-lib").unwrap_or_else(|| debian.into()),
-        repeat: matches.get_one("repeat").copied().unwrap_or(5),
+        repeat: repeat(matches),
         quick: matches.get_flag("quick"),
         json: matches.get_flag("json"),
     })

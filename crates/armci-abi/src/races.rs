@@ -7,8 +7,8 @@
 
 use crate::state::State;
 use crate::types::Name;
-use hpvm_conflicts::{Log, Use};
-use hpvm_model::{Coded, fail};
+use hpvm_conflicts::Use;
+use hpvm_model::{Coded, SinceMeeting, fail};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What an operation does with bytes of a process.
@@ -55,46 +55,34 @@ impl Access {
     }
 }
 
-/// What this process did, by the process whose memory it accessed.
-struct Known {
-    logs: Vec<Log<Access>>,
-    heard: bool,
-}
-
-pub struct Races(Mutex<Known>);
+pub struct Races(Mutex<SinceMeeting<Access>>);
 
 impl Races {
     /// `None`: `HPVM_CHECK` does not ask for it.
     pub fn new(processes: usize) -> Option<Races> {
-        let value = std::env::var_os("HPVM_CHECK")?;
-        let off = matches!(value.to_str(), Some("" | "0" | "no" | "off"));
-        let known = Known { logs: vec![Log::default(); processes], heard: false };
-        (!off).then(|| Races(Mutex::new(known)))
+        hpvm_model::checks().then(|| Races(Mutex::new(SinceMeeting::new(processes))))
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, SinceMeeting<Access>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// `len` bytes at `address` of a process are accessed.
     #[cold]
     pub fn note(&self, me: usize, process: usize, address: usize, len: usize, access: Access) {
-        let mut known = self.known();
-        if !known.heard {
-            let first = address as u64;
-            let new = Use { first, end: first + len as u64, origin: me as u32, access };
-            known.logs[process].note(new);
-        }
+        let first = address as u64;
+        let new = Use { first, end: first + len as u64, origin: me as u32, access };
+        self.known().note(process, new);
     }
 
     /// What was done at a process is complete: what follows may be ordered behind it.
     pub fn completed(&self, process: usize) {
-        self.known().logs[process].clear();
+        self.known().completed(process);
     }
 
     /// This process may know now what others have done.
     pub fn heard(&self) {
-        self.known().heard = true;
+        self.known().heard();
     }
 }
 
@@ -117,12 +105,8 @@ pub fn completed(s: &State, process: usize) {
 /// All processes call this, and nobody goes on before all have come: compares what they did to the memory of this one.
 pub fn all_meet(s: &State, name: Name) {
     let Some(races) = &s.races else { return };
-    let mut known = races.known();
-    known.heard = false;
-    let logs: Vec<Log<Access>> = known.logs.iter_mut().map(std::mem::take).collect();
-    drop(known);
-    let mut here = hpvm_model::gather(name, s.world.comm, &logs);
-    if let Some(pair) = here.conflict() {
+    let logs = races.known().take();
+    if let Some(pair) = hpvm_model::conflict(name, s.world.comm, &logs) {
         conflict(s, name, pair);
     }
 }

@@ -207,19 +207,13 @@ pub fn begin(wanted: c_int) {
         Ok(carrier)
     });
     let carrier = mapped.unwrap_or_else(|text| mpi_failed("bsp_begin", &text));
-    let mut settings = Settings { checks: checks(), ..Settings::default() };
+    let mut settings = Settings { checks: hpvm_model::checks(), ..Settings::default() };
     if carrier.is_mapped() {
         settings.memory = &crate::shown::MAPPABLE;
     }
     let process = Process::new(rank, processes, settings);
     let begin = Instant::now();
     state().stage = Stage::Running(Box::new(Running { process, carrier, session, begin }));
-}
-
-/// Whether `HPVM_CHECK` asks for mistakes that cost time to find.
-fn checks() -> bool {
-    let value = std::env::var_os("HPVM_CHECK");
-    value.is_some_and(|value| !matches!(value.to_str(), Some("" | "0" | "no" | "off")))
 }
 
 /// The end of a process that the program has no use for.

@@ -1,5 +1,5 @@
 //! What the libraries of programming models (`liboshmem.so.1`, `libarmci.so.1`) share: how they call
-//! `libmpi_abi.so.1`, which holds the engine; a session of it; waiting for memory; handles.
+//! `libmpi_abi.so.1`, which holds the engine; a session of it; waiting for memory; handles; what `HPVM_CHECK` compares.
 
 mod copy;
 mod engine;
@@ -12,7 +12,7 @@ mod wait;
 pub use copy::copy;
 pub use engine::{Name, done, fail, fits, models, mpi, onesided, started, text};
 pub use holder::Holder;
-pub use races::{Coded, gather};
+pub use races::{Coded, SinceMeeting, checks, conflict};
 pub use session::session;
 pub use table::{MAX, Table};
 pub use wait::block;

@@ -14,8 +14,56 @@ pub trait Coded: Access {
 /// Words of a use in messages: first byte, end, access.
 const WORDS: usize = 3;
 
+/// Whether `HPVM_CHECK` asks for mistakes that cost time to find.
+pub fn checks() -> bool {
+    let value = std::env::var_os("HPVM_CHECK");
+    value.is_some_and(|value| !matches!(value.to_str(), Some("" | "0" | "no" | "off")))
+}
+
+/// What this process did to each process's memory since all met the last time, up to when it may have heard of others.
+pub struct SinceMeeting<A> {
+    /// By process.
+    logs: Vec<Log<A>>,
+    heard: bool,
+}
+
+impl<A: Coded> SinceMeeting<A> {
+    pub fn new(processes: usize) -> SinceMeeting<A> {
+        SinceMeeting { logs: (0..processes).map(|_| Log::default()).collect(), heard: false }
+    }
+
+    /// An access to memory of `process`.
+    pub fn note(&mut self, process: usize, new: Use<A>) {
+        if !self.heard {
+            self.logs[process].note(new);
+        }
+    }
+
+    /// What was done at `process` is complete: what follows may be ordered behind it.
+    pub fn completed(&mut self, process: usize) {
+        self.logs[process].clear();
+    }
+
+    /// This process may know now what others have done: what follows may be ordered by that.
+    pub fn heard(&mut self) {
+        self.heard = true;
+    }
+
+    /// What was noted, by process; nothing is noted any more.
+    pub fn take(&mut self) -> Vec<Log<A>> {
+        self.heard = false;
+        self.logs.iter_mut().map(std::mem::take).collect()
+    }
+}
+
+/// Two accesses of different processes to the same bytes of this process's memory, out of what each process noted since the
+/// last meeting (`logs`, by process). Collective.
+pub fn conflict<A: Coded>(name: Name, comm: MPI_Comm, logs: &[Log<A>]) -> Option<(Use<A>, Use<A>)> {
+    gather(name, comm, logs).conflict()
+}
+
 /// Sends each process of the communicator what this one did there (`logs`, by process); what all did here. Collective.
-pub fn gather<A: Coded>(name: Name, comm: MPI_Comm, logs: &[Log<A>]) -> Log<A> {
+fn gather<A: Coded>(name: Name, comm: MPI_Comm, logs: &[Log<A>]) -> Log<A> {
     let words = |one: &Use<A>| [one.first, one.end, one.access.code()];
     let send: Vec<u64> = logs.iter().flat_map(Log::uses).flat_map(words).collect();
     let counts: Vec<u64> = logs.iter().map(|log| (log.uses().len() * WORDS * 8) as u64).collect();

@@ -153,12 +153,12 @@ pub fn end_with(why: &str, code: c_int) -> ! {
 
 /// The error of an engine whose network is broken: nothing can be relied on, so the job ends.
 ///
-/// Ranks on both sides of a cut notice it at about the same time. Our own launcher, which sets
-/// `HPVM_JOB_ID`, shows the reason of the first only; with others each tells by itself.
+/// Ranks on both sides of a cut notice it at about the same time. Our own launcher shows the reason of the
+/// first only; with others each tells by itself.
 #[cold]
 pub fn broken(job: &mut Job, cause: &Broken) -> Error {
     let code = Class::Other.code();
-    let launcher = std::env::var_os("HPVM_JOB_ID").and(job.manager.as_mut());
+    let launcher = job.manager.as_mut().filter(|_| hpvm_job::launcher_is_ours());
     let lost = if matches!(cause, Broken::PeerLost { .. }) { hpvm_job::PEER_LOST } else { "" };
     let told = launcher.map(|manager| manager.abort_because(code, &format!("{lost}{cause}")));
     if !matches!(told, Some(Ok(true))) {

@@ -7,8 +7,8 @@
 
 use crate::state::{Region, State};
 use crate::types::Name;
-use hpvm_conflicts::{Log, Use};
-use hpvm_model::{Coded, fail};
+use hpvm_conflicts::Use;
+use hpvm_model::{Coded, SinceMeeting, fail};
 use std::sync::{Mutex, PoisonError};
 
 /// What an operation does with symmetric bytes.
@@ -72,8 +72,7 @@ const OFFSET_BITS: u32 = 56;
 /// What is known of the operations of this PE, by the PE whose memory they access.
 struct Known {
     pending: Vec<Vec<Use<Access>>>,
-    since_barrier: Vec<Log<Access>>,
-    heard: bool,
+    since_barrier: SinceMeeting<Access>,
 }
 
 pub struct Races(Mutex<Known>);
@@ -82,8 +81,7 @@ impl Races {
     pub fn new(pes: usize) -> Races {
         Races(Mutex::new(Known {
             pending: vec![Vec::new(); pes],
-            since_barrier: vec![Log::default(); pes],
-            heard: false,
+            since_barrier: SinceMeeting::new(pes),
         }))
     }
 
@@ -117,9 +115,7 @@ pub fn note(
     if access != Access::Get && known.pending[pe].len() < MAX_PENDING {
         known.pending[pe].push(new);
     }
-    if !known.heard {
-        known.since_barrier[pe].note(new);
-    }
+    known.since_barrier.note(pe, new);
 }
 
 /// The operations of this PE are complete.
@@ -133,7 +129,7 @@ pub fn completed(s: &State) {
 pub fn heard(s: &State) {
     if let Some(races) = &s.races {
         let mut known = races.known();
-        known.heard = true;
+        known.since_barrier.heard();
         for pending in &mut known.pending {
             pending.retain(|one| one.access == Access::GetNbi);
         }
@@ -144,12 +140,8 @@ pub fn heard(s: &State) {
 #[cold]
 pub fn all_meet(s: &State, name: Name) {
     let Some(races) = &s.races else { return };
-    let mut known = races.known();
-    known.heard = false;
-    let logs: Vec<Log<Access>> = known.since_barrier.iter_mut().map(std::mem::take).collect();
-    drop(known);
-    let mut here = hpvm_model::gather(name, s.world.comm, &logs);
-    if let Some(pair) = here.conflict() {
+    let logs = races.known().since_barrier.take();
+    if let Some(pair) = hpvm_model::conflict(name, s.world.comm, &logs) {
         conflict(s, name, s.me, pair, "no barrier comes between them");
     }
 }

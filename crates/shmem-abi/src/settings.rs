@@ -43,14 +43,12 @@ impl Settings {
                 parse_size(&text).map_err(|why| format!("SHMEM_SYMMETRIC_SIZE: {why}"))?
             }
         };
-        let checks = std::env::var_os("HPVM_CHECK");
         Ok(Settings {
             heap: usize::try_from(heap).map_err(|e| e.to_string())?,
             info: variable("SHMEM_INFO").is_some(),
             version: variable("SHMEM_VERSION").is_some(),
             debug: variable("SHMEM_DEBUG").is_some(),
-            checks: checks
-                .is_some_and(|value| !matches!(value.to_str(), Some("" | "0" | "no" | "off"))),
+            checks: hpvm_model::checks(),
         })
     }
 

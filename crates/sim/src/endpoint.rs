@@ -2,11 +2,11 @@
 
 use crate::coll_slots::AllCollSlots;
 use crate::config::Reads;
-use crate::own_memory;
 use crate::state::State;
 use core::cell::RefCell;
 use core::ptr::NonNull;
 use core::time::Duration;
+use hpvm_copy::own_memory;
 use hpvm_transport::{
     Broken, Doorbell, Head, Limits, PREFIX, Packets, PeerMemory, PeerMemoryError, Rank, Refused,
     Segment, Streams,

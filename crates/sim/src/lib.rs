@@ -35,7 +35,6 @@ mod config;
 mod endpoint;
 mod lossy;
 mod network;
-mod own_memory;
 mod run;
 mod state;
 mod streams;

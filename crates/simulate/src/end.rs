@@ -6,7 +6,7 @@ use crate::slots::AllSlots;
 use core::cell::RefCell;
 use core::ptr::NonNull;
 use core::time::Duration;
-use hpvm_copy::attach;
+use hpvm_copy::own_memory;
 use hpvm_transport::{
     Broken, Doorbell, Head, Limits, Packets, PeerMemory, PeerMemoryError, Rank, Refused, Segment,
     Streams,
@@ -132,7 +132,7 @@ impl PeerMemory for End {
         self.may_copy(src)?;
         // All ranks are this process. The kernel copies, so that a wrong address is refused and not followed.
         // SAFETY: `local` is valid for writes of `len` bytes (the caller's promise).
-        unsafe { attach::read(std::process::id(), remote, local, len)? };
+        unsafe { own_memory::read(remote, local, len)? };
         self.copied(len);
         Ok(())
     }
@@ -146,7 +146,7 @@ impl PeerMemory for End {
     ) -> Result<(), PeerMemoryError> {
         self.may_copy(dst)?;
         // SAFETY: `local` is valid for reads of `len` bytes (the caller's promise).
-        unsafe { attach::write(std::process::id(), remote, local, len)? };
+        unsafe { own_memory::write(remote, local, len)? };
         self.copied(len);
         Ok(())
     }

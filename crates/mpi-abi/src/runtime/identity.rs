@@ -23,8 +23,7 @@ static HAS_RUN: OnceLock<()> = OnceLock::new();
 pub(super) fn set(job: &Job) {
     let who = format!("rank {} of {} on {}", job.rank, job.size, host_name());
     let abort = job.manager.as_ref().map(hpvm_job::Client::abort_request);
-    // Our launcher sets it.
-    let launcher_tells = abort.is_some() && std::env::var_os("HPVM_JOB_ID").is_some();
+    let launcher_tells = abort.is_some() && hpvm_job::launcher_is_ours();
     // An engine starts once.
     let _ = IDENTITY.set(Identity { who, abort, launcher_tells });
 }
