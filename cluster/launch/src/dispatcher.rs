@@ -14,7 +14,7 @@ pub use event::{Action, Ended, Event};
 pub use hosts::Layout;
 use hpvm_job::{GLOBAL_EXIT, PEER_LOST};
 use leaving::Leaving;
-use names::Searches;
+use names::Questions;
 
 mod cause;
 mod ending;
@@ -78,7 +78,7 @@ pub struct Dispatcher {
     ranks: Vec<RankState>,
     pmi: Server,
     /// Names that ranks look for.
-    searches: Searches,
+    questions: Questions,
     phase: Phase,
     code: Option<i32>,
     reason: Option<String>,
@@ -123,7 +123,7 @@ impl Dispatcher {
             cut_at: None,
             ranks,
             pmi: Server::new(job, &appnums),
-            searches: Searches::default(),
+            questions: Questions::default(),
             phase: Phase::Running,
             code: None,
             reason: None,
@@ -252,7 +252,9 @@ impl Dispatcher {
             Event::LifelineCut => self.lifeline_cut(now),
             Event::Survey(found) => self.surveyed(found, now),
             Event::Held { rank, service, port, held } => self.held(rank, service, port, held),
-            Event::Found { search, port } => self.found(search, None, port),
+            // Only agents are told to hold what another has published.
+            Event::HeldHere { .. } => {}
+            Event::Found { question, port } => self.found(question, None, port),
             Event::Tick => self.tick(now),
         }
     }

@@ -92,9 +92,14 @@ pub enum Event<'a> {
         port: String,
         held: bool,
     },
+    /// The same on the host of an agent.
+    HeldHere {
+        question: u32,
+        held: bool,
+    },
     /// The answer to [`Action::Find`].
     Found {
-        search: u32,
+        question: u32,
         port: Option<String>,
     },
     /// Nothing but time has passed.
@@ -119,7 +124,7 @@ pub enum Action {
     /// Hold a name that a rank publishes, for other jobs on this host.
     Hold { rank: u32, service: String, port: String },
     /// Look for a name on this host.
-    Find { search: u32, service: String },
+    Find { question: u32, service: String },
     /// Hold these names no longer.
     Release(Vec<String>),
     /// Show the stacks of the ranks on this host.

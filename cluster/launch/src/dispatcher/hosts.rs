@@ -81,10 +81,13 @@ impl Dispatcher {
                 Some(outcome) => self.outcome(rank, outcome, now),
                 None => self.nonsense(link, "a question that has no answer", now),
             },
-            Frame::Found { node, .. } if !self.links.leads_to(link, node) => {
+            Frame::Found { node, .. } | Frame::Held { node, .. }
+                if !self.links.leads_to(link, node) =>
+            {
                 self.nonsense(link, &format!("an answer of host {node}"), now);
             }
-            Frame::Found { search, node, port } => self.found(search, Some(node), port),
+            Frame::Found { question, node, port } => self.found(question, Some(node), port),
+            Frame::Held { question, node, held } => self.held_on(question, node, held),
             Frame::Lost { nodes, text, code } => self.lost_below(link, &nodes, text, code, now),
             Frame::OtherMpi(text) => self.other_mpi(text),
             Frame::Note(text) => self.actions.push_back(Action::Note(text)),
@@ -193,7 +196,7 @@ impl Dispatcher {
 
     /// Nothing more will be heard of the ranks of these hosts.
     fn absent(&mut self, nodes: &[u32]) {
-        self.search_without(nodes);
+        self.ask_without(nodes);
         for rank in self.ranks.iter_mut().filter(|rank| nodes.contains(&rank.node)) {
             if rank.ended.is_none() && !std::mem::replace(&mut rank.absent, true) {
                 self.unfinished -= 1;

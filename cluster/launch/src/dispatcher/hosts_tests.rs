@@ -265,35 +265,35 @@ fn names_are_looked_for_on_all_hosts() {
         let text = Server::found(port);
         vec![Action::Down { link: Some(0), frame: Frame::Reply { rank: 2, text } }]
     };
-    let find = |search| Action::Find { search, service: "s".to_string() };
+    let find = |question| Action::Find { question, service: "s".to_string() };
     let port = || Some("p".to_string());
 
-    // On ours; what comes of a search that has ended changes nothing.
+    // On ours; what comes of a question that has ended changes nothing.
     assert_eq!(look_up(&mut job), [find(0)]);
-    job.handle(Event::Found { search: 0, port: port() }, T0);
+    job.handle(Event::Found { question: 0, port: port() }, T0);
     assert_eq!(actions(&mut job), answer(Some("p")));
-    job.handle(Event::Found { search: 0, port: port() }, T0);
+    job.handle(Event::Found { question: 0, port: port() }, T0);
 
     // On the last one of the others, or on none.
-    for (search, last) in [(1, port()), (2, None)] {
-        assert_eq!(look_up(&mut job), [find(search)]);
-        job.handle(Event::Found { search, port: None }, T0);
+    for (question, last) in [(1, port()), (2, None)] {
+        assert_eq!(look_up(&mut job), [find(question)]);
+        job.handle(Event::Found { question, port: None }, T0);
         let service = "s".to_string();
-        let all = Action::Down { link: None, frame: Frame::Find { search, service } };
+        let all = Action::Down { link: None, frame: Frame::Find { question, service } };
         assert_eq!(actions(&mut job), [all]);
-        frame(&mut job, 2, Frame::Found { search, node: 1, port: None });
-        frame(&mut job, 4, Frame::Found { search, node: 2, port: None });
+        frame(&mut job, 2, Frame::Found { question, node: 1, port: None });
+        frame(&mut job, 4, Frame::Found { question, node: 2, port: None });
         assert_eq!(actions(&mut job), []);
-        frame(&mut job, 6, Frame::Found { search, node: 3, port: last.clone() });
+        frame(&mut job, 6, Frame::Found { question, node: 3, port: last.clone() });
         assert_eq!(actions(&mut job), answer(last.as_deref()));
     }
 
     // A host that is gone answers no more, and none answers for another.
     look_up(&mut job);
-    job.handle(Event::Found { search: 3, port: None }, T0);
-    frame(&mut job, 2, Frame::Found { search: 3, node: 1, port: None });
+    job.handle(Event::Found { question: 3, port: None }, T0);
+    frame(&mut job, 2, Frame::Found { question: 3, node: 1, port: None });
     actions(&mut job);
-    frame(&mut job, 4, Frame::Found { search: 3, node: 1, port: port() });
+    frame(&mut job, 4, Frame::Found { question: 3, node: 1, port: port() });
     let after = actions(&mut job);
     assert!(error(&after).contains("an answer of host 1"), "{after:?}");
     assert!(after.contains(&answer(None)[0]), "{after:?}");
@@ -332,4 +332,48 @@ fn with_recovery_all_hosts_hear_who_has_died() {
     frame(&mut job, 3, Frame::State { rank: 3, state: ClientState::Finalised });
     exit(&mut job, 3, Ended::Code(0), T0);
     assert_eq!(ask(&mut job), "2,1");
+}
+
+#[test]
+fn a_name_is_published_when_all_hosts_hold_it() {
+    let text = |text: &str| text.to_string();
+    let held = |question, node, held| Frame::Held { question, node, held };
+    let reply = |word: &str| {
+        let text = format!("cmd=publish_result {word}\n");
+        Action::Down { link: Some(0), frame: Frame::Reply { rank: 2, text } }
+    };
+    let publish = |job: &mut Dispatcher, question| {
+        let line = b"cmd=publish_name service=s port=p".to_vec();
+        frame(job, 2, Frame::Ask { rank: 2, line });
+        let (service, port) = (text("s"), text("p"));
+        let here = Action::Hold { rank: 2, service: service.clone(), port: port.clone() };
+        assert_eq!(actions(job), [here]);
+        job.handle(Event::Held { rank: 2, service: text("s"), port: text("p"), held: true }, T0);
+        let below = Frame::Hold { question, service, port };
+        assert_eq!(actions(job), [Action::Down { link: None, frame: below }]);
+    };
+
+    // Another job has it on the last host that answers.
+    let mut job = job();
+    publish(&mut job, 0);
+    frame(&mut job, 2, held(0, 1, true));
+    frame(&mut job, 4, held(0, 2, true));
+    assert_eq!(actions(&mut job), []);
+    frame(&mut job, 6, held(0, 3, false));
+    let release = Frame::Release(vec![text("s")]);
+    let expected = [
+        Action::Down { link: None, frame: release },
+        Action::Release(vec![text("s")]),
+        reply("rc=-1 msg=duplicate_service"),
+    ];
+    assert_eq!(actions(&mut job), expected);
+
+    // Now nobody has; an answer to what is over changes nothing.
+    publish(&mut job, 1);
+    frame(&mut job, 6, held(0, 3, false));
+    frame(&mut job, 2, held(1, 1, true));
+    frame(&mut job, 4, held(1, 2, true));
+    assert_eq!(actions(&mut job), []);
+    frame(&mut job, 6, held(1, 3, true));
+    assert_eq!(actions(&mut job), [reply("info=ok rc=0 msg=success")]);
 }

@@ -1,5 +1,6 @@
 //! Names that ranks publish and look for: held on all hosts of the job for other jobs of the user, and looked for on all of
-//! them where no rank of this job has published them.
+//! them where no rank of this job has published them. A publication is answered when all hosts hold the name: who is told
+//! of it by other ways finds it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,17 +8,19 @@ use super::{Action, Dispatcher};
 use crate::pmi::server::Server;
 use crate::remote::frame::Frame;
 
-/// The names that ranks wait for.
+/// What ranks wait for an answer to from the job's hosts.
 #[derive(Debug, Default)]
-pub(super) struct Searches {
+pub(super) struct Questions {
     next: u32,
-    running: BTreeMap<u32, Search>,
+    running: BTreeMap<u32, Question>,
 }
 
 #[derive(Debug)]
-struct Search {
+struct Question {
     rank: u32,
     service: String,
+    /// What publishing it is answered with; none: it is looked for.
+    published: Option<String>,
     /// The hosts that have not answered; none: ours is asked first.
     hosts: Option<BTreeSet<u32>>,
 }
@@ -35,13 +38,47 @@ impl Dispatcher {
         }
     }
 
-    /// A name that a rank publishes is held on this host, or stands for something else here.
+    fn open_question(&mut self, question: Question) -> u32 {
+        let number = self.questions.next;
+        self.questions.next = number.wrapping_add(1);
+        self.questions.running.insert(number, question);
+        number
+    }
+
+    /// The hosts that can be asked.
+    fn hosts_below(&mut self) -> BTreeSet<u32> {
+        let open: Vec<usize> = self.links.open().collect();
+        open.into_iter().flat_map(|link| self.links.get(link).nodes.clone()).collect()
+    }
+
+    /// A name that a rank publishes is held on this host, or stands for something else here: then it is on the others.
     pub(super) fn held(&mut self, rank: u32, service: String, port: String, held: bool) {
         let (text, published) = self.pmi.published(rank, &service, &port, held);
-        if published {
-            self.down(None, Frame::Hold { service, port });
+        if !published {
+            return self.reply(rank, text);
         }
-        self.reply(rank, text);
+        let hosts = Some(self.hosts_below());
+        let asked = Question { rank, service: service.clone(), published: Some(text), hosts };
+        let question = self.open_question(asked);
+        self.down(None, Frame::Hold { question, service, port });
+        self.check_question(question);
+    }
+
+    /// Host `node` holds the name that a rank publishes, or it stands for something else there.
+    pub(super) fn held_on(&mut self, question: u32, node: u32, held: bool) {
+        let asked = self.questions.running.get_mut(&question).filter(|q| q.published.is_some());
+        let Some(asked) = asked else { return };
+        if !held {
+            let (rank, service) = (asked.rank, asked.service.clone());
+            self.questions.running.remove(&question);
+            let text = self.pmi.take_back(&service);
+            self.release(vec![service]);
+            return self.reply(rank, text);
+        }
+        if let Some(hosts) = &mut asked.hosts {
+            hosts.remove(&node);
+        }
+        self.check_question(question);
     }
 
     /// Names are published no longer.
@@ -54,54 +91,55 @@ impl Dispatcher {
 
     /// A rank looks for a name that no rank has published.
     pub(super) fn find(&mut self, rank: u32, service: String) {
-        let search = self.searches.next;
-        self.searches.next = search.wrapping_add(1);
-        self.actions.push_back(Action::Find { search, service: service.clone() });
-        self.searches.running.insert(search, Search { rank, service, hosts: None });
+        let asked = Question { rank, service: service.clone(), published: None, hosts: None };
+        let question = self.open_question(asked);
+        self.actions.push_back(Action::Find { question, service });
     }
 
     /// What the name stands for on our host, or on host `node`.
-    pub(super) fn found(&mut self, search: u32, node: Option<u32>, port: Option<String>) {
-        let Some(running) = self.searches.running.get_mut(&search) else { return };
-        match (&mut running.hosts, node) {
-            _ if port.is_some() => return self.end_search(search, port.as_deref()),
+    pub(super) fn found(&mut self, question: u32, node: Option<u32>, port: Option<String>) {
+        let below = self.hosts_below();
+        let asked = self.questions.running.get_mut(&question).filter(|q| q.published.is_none());
+        let Some(asked) = asked else { return };
+        match (&mut asked.hosts, node) {
+            _ if port.is_some() => return self.answer(question, port.as_deref()),
             (Some(hosts), Some(node)) => {
                 hosts.remove(&node);
             }
             (hosts @ None, None) => {
-                let open: Vec<usize> = self.links.open().collect();
-                let all = open.into_iter().flat_map(|link| self.links.get(link).nodes.clone());
-                *hosts = Some(all.collect());
-                let service = running.service.clone();
-                self.down(None, Frame::Find { search, service });
+                *hosts = Some(below);
+                let service = asked.service.clone();
+                self.down(None, Frame::Find { question, service });
             }
             // An agent that was not asked.
             (None, Some(_)) | (Some(_), None) => {}
         }
-        self.check_search(search);
+        self.check_question(question);
     }
 
     /// These hosts answer no more.
-    pub(super) fn search_without(&mut self, nodes: &[u32]) {
-        for search in self.searches.running.keys().copied().collect::<Vec<_>>() {
-            let running = self.searches.running.get_mut(&search);
-            if let Some(hosts) = running.and_then(|running| running.hosts.as_mut()) {
+    pub(super) fn ask_without(&mut self, nodes: &[u32]) {
+        for question in self.questions.running.keys().copied().collect::<Vec<_>>() {
+            let asked = self.questions.running.get_mut(&question);
+            if let Some(hosts) = asked.and_then(|asked| asked.hosts.as_mut()) {
                 hosts.retain(|host| !nodes.contains(host));
             }
-            self.check_search(search);
+            self.check_question(question);
         }
     }
 
-    fn check_search(&mut self, search: u32) {
-        let running = self.searches.running.get(&search);
-        if running.is_some_and(|running| running.hosts.as_ref().is_some_and(BTreeSet::is_empty)) {
-            self.end_search(search, None);
+    fn check_question(&mut self, question: u32) {
+        let asked = self.questions.running.get(&question);
+        if asked.is_some_and(|asked| asked.hosts.as_ref().is_some_and(BTreeSet::is_empty)) {
+            self.answer(question, None);
         }
     }
 
-    fn end_search(&mut self, search: u32, port: Option<&str>) {
-        if let Some(ended) = self.searches.running.remove(&search) {
-            self.reply(ended.rank, Server::found(port));
+    /// All hosts have answered, or one has found the name.
+    fn answer(&mut self, question: u32, port: Option<&str>) {
+        if let Some(asked) = self.questions.running.remove(&question) {
+            let text = asked.published.unwrap_or_else(|| Server::found(port));
+            self.reply(asked.rank, text);
         }
     }
 }

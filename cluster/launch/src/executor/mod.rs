@@ -347,9 +347,9 @@ impl<'a> Executor<'a> {
                     let held = self.here.names.hold(&service, &port);
                     self.handle(Event::Held { rank, service, port, held });
                 }
-                Action::Find { search, service } => {
+                Action::Find { question, service } => {
                     let port = hpvm_job::names::lookup(&service);
-                    self.handle(Event::Found { search, port });
+                    self.handle(Event::Found { question, port });
                 }
                 Action::Release(services) => self.here.release_names(&services),
                 Action::StackTraces => self.stack_traces(),

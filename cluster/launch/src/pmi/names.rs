@@ -1,6 +1,6 @@
 //! The name service of a job: who has published what. The topmost server answers for all hosts. Names also are held on
 //! the job's hosts for other jobs of the user ([`hpvm_job::names`]), which is for those who know the world: a publication
-//! is answered when the name is held on the launcher's host, and a name that no rank has published is looked for there.
+//! is answered when the name is held on all hosts, and a name that no rank has published is looked for there.
 
 use std::collections::HashMap;
 
@@ -63,6 +63,14 @@ impl Server {
         self.stored += service.len() + port.len();
         self.services.0.insert(service.to_string(), Published { rank, port: port.to_string() });
         ("cmd=publish_result info=ok rc=0 msg=success\n".to_string(), true)
+    }
+
+    /// A name that was published stands for something else on another host; what its rank is answered.
+    pub fn take_back(&mut self, service: &str) -> String {
+        if let Some(published) = self.services.0.remove(service) {
+            self.stored -= service.len() + published.port.len();
+        }
+        refused("duplicate_service") + "\n"
     }
 
     /// The answer to who looks for a name that no rank has published, but maybe another job.

@@ -308,11 +308,14 @@ impl<'a> Agent<'a> {
                 Action::Stdin(bytes) => self.type_in(&bytes),
                 Action::Pause(paused) => self.paused = paused,
                 // Who publishes it may be on this host: then it is held already.
-                Action::Hold { service, port } => drop(self.here.names.hold(&service, &port)),
+                Action::Hold { question, service, port } => {
+                    let held = self.here.names.hold(&service, &port);
+                    self.handle(Event::HeldHere { question, held });
+                }
                 Action::Release(services) => self.here.release_names(&services),
-                Action::Find { search, service } => {
+                Action::Find { question, service } => {
                     let port = hpvm_job::names::lookup(&service);
-                    self.handle(Event::Found { search, port });
+                    self.handle(Event::Found { question, port });
                 }
                 Action::Finish => self.end = Some(End::Finish),
                 Action::Die(why) => self.end = Some(End::Die(why)),

@@ -41,11 +41,11 @@ pub enum Action {
     /// Whether outputs are not to be read.
     Pause(bool),
     /// Hold a name of the job's, for other jobs on this host.
-    Hold { service: String, port: String },
+    Hold { question: u32, service: String, port: String },
     /// Hold these names no longer.
     Release(Vec<String>),
     /// Look for a name on this host.
-    Find { search: u32, service: String },
+    Find { question: u32, service: String },
     /// Send what waits to be sent, and end.
     Finish,
     /// End at once, and everything that was started here with us.
@@ -167,8 +167,11 @@ impl Brain {
             Event::Survey(found) => self.surveyed(found, now),
             Event::Tick => self.tick(now),
             Event::OtherMpi { text } => self.up(Frame::OtherMpi(text)),
-            Event::Found { search, port } => {
-                self.up(Frame::Found { search, node: self.node, port });
+            Event::Found { question, port } => {
+                self.up(Frame::Found { question, node: self.node, port });
+            }
+            Event::HeldHere { question, held } => {
+                self.up(Frame::Held { question, node: self.node, held });
             }
             Event::LifelineCut
             | Event::Held { .. }
@@ -210,17 +213,18 @@ impl Brain {
                 self.actions.push_back(Action::Pause(paused));
                 self.down(None, Frame::Pause(paused));
             }
-            Frame::Hold { service, port } => {
-                self.down(None, Frame::Hold { service: service.clone(), port: port.clone() });
-                self.actions.push_back(Action::Hold { service, port });
+            Frame::Hold { question, service, port } => {
+                let (name, stands_for) = (service.clone(), port.clone());
+                self.down(None, Frame::Hold { question, service: name, port: stands_for });
+                self.actions.push_back(Action::Hold { question, service, port });
             }
             Frame::Release(services) => {
                 self.down(None, Frame::Release(services.clone()));
                 self.actions.push_back(Action::Release(services));
             }
-            Frame::Find { search, service } => {
-                self.down(None, Frame::Find { search, service: service.clone() });
-                self.actions.push_back(Action::Find { search, service });
+            Frame::Find { question, service } => {
+                self.down(None, Frame::Find { question, service: service.clone() });
+                self.actions.push_back(Action::Find { question, service });
             }
             Frame::Leave { kill } => self.leave(kill, now),
             Frame::Alive => {}
@@ -332,7 +336,9 @@ impl Brain {
                 }
                 self.up(frame);
             }
-            Frame::Found { node, .. } if !self.links.leads_to(link, node) => {
+            Frame::Found { node, .. } | Frame::Held { node, .. }
+                if !self.links.leads_to(link, node) =>
+            {
                 self.nonsense(link, "an answer of a host that it does not know");
             }
             Frame::Order(_)

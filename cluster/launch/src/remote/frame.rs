@@ -51,6 +51,7 @@ pub enum Frame {
     Stdin(Vec<u8>),
     /// A name that a rank has published, to be held for other jobs on the agent's host.
     Hold {
+        question: u32,
         service: String,
         port: String,
     },
@@ -58,7 +59,7 @@ pub enum Frame {
     Release(Vec<String>),
     /// A name that is to be looked for on the agent's host, and those below.
     Find {
-        search: u32,
+        question: u32,
         service: String,
     },
 
@@ -126,9 +127,15 @@ pub enum Frame {
     },
     /// What a name stands for on the host of this number, if on anything.
     Found {
-        search: u32,
+        question: u32,
         node: u32,
         port: Option<String>,
+    },
+    /// Whether the host of this number holds a name now; if not it stands for something else there.
+    Held {
+        question: u32,
+        node: u32,
+        held: bool,
     },
     /// A remark for the user.
     Note(String),
@@ -185,6 +192,7 @@ impl Frame {
             Frame::Left => 48,
             Frame::OtherMpi(_) => 49,
             Frame::Found { .. } => 50,
+            Frame::Held { .. } => 51,
         }
     }
 
@@ -203,15 +211,18 @@ impl Frame {
             Frame::Leave { kill: flag } | Frame::Pause(flag) => {
                 w.u8(u8::from(*flag));
             }
-            Frame::Hold { service, port } => {
-                w.bytes(service.as_bytes()).bytes(port.as_bytes());
+            Frame::Hold { question, service, port } => {
+                w.u32(*question).bytes(service.as_bytes()).bytes(port.as_bytes());
             }
-            Frame::Find { search, service } => {
-                w.u32(*search).bytes(service.as_bytes());
+            Frame::Find { question, service } => {
+                w.u32(*question).bytes(service.as_bytes());
             }
-            Frame::Found { search, node, port } => {
-                w.u32(*search).u32(*node).u8(u8::from(port.is_some()));
+            Frame::Found { question, node, port } => {
+                w.u32(*question).u32(*node).u8(u8::from(port.is_some()));
                 w.bytes(port.as_deref().unwrap_or("").as_bytes());
+            }
+            Frame::Held { question, node, held } => {
+                w.u32(*question).u32(*node).u8(u8::from(*held));
             }
             Frame::Release(services) => {
                 w.list(services, |w, service| {
@@ -282,9 +293,9 @@ impl Frame {
             7 => Frame::Open,
             8 => Frame::Reply { rank: r.u32()?, text: r.text()? },
             9 => Frame::Stdin(r.rest().to_vec()),
-            11 => Frame::Hold { service: r.text()?, port: r.text()? },
+            11 => Frame::Hold { question: r.u32()?, service: r.text()?, port: r.text()? },
             12 => Frame::Release(r.list(Reader::text)?),
-            13 => Frame::Find { search: r.u32()?, service: r.text()? },
+            13 => Frame::Find { question: r.u32()?, service: r.text()? },
             32 => Frame::Started { rank: r.u32()?, pid: r.u32()? as i32 },
             33 => Frame::NotStarted { rank: r.u32()?, code: r.u32()? as i32, text: r.text()? },
             34 => Frame::NotExecuted { rank: r.u32()?, code: r.u32()? as i32, text: r.text()? },
@@ -310,10 +321,11 @@ impl Frame {
             48 => Frame::Left,
             49 => Frame::OtherMpi(String::from_utf8_lossy(r.rest()).into_owned()),
             50 => {
-                let (search, node) = (r.u32()?, r.u32()?);
+                let (question, node) = (r.u32()?, r.u32()?);
                 let (some, port) = (r.flag()?, r.text()?);
-                Frame::Found { search, node, port: some.then_some(port) }
+                Frame::Found { question, node, port: some.then_some(port) }
             }
+            51 => Frame::Held { question: r.u32()?, node: r.u32()?, held: r.flag()? },
             other => return Err(format!("a frame of unknown kind {other}")),
         })
     }
@@ -449,11 +461,20 @@ mod tests {
             prop::collection::vec((text, text), 0..4).prop_map(Frame::Puts),
             bytes.clone().prop_map(Frame::Order),
             bytes.clone().prop_map(Frame::Stdin),
-            (text, text).prop_map(|(service, port)| Frame::Hold { service, port }),
+            (rank, text, text).prop_map(|(question, service, port)| Frame::Hold {
+                question,
+                service,
+                port
+            }),
             prop::collection::vec(text, 0..4).prop_map(Frame::Release),
-            (rank, text).prop_map(|(search, service)| Frame::Find { search, service }),
-            (rank, rank, prop::option::of(text)).prop_map(|(search, node, port)| Frame::Found {
-                search,
+            (rank, text).prop_map(|(question, service)| Frame::Find { question, service }),
+            (rank, rank, any::<bool>()).prop_map(|(question, node, held)| Frame::Held {
+                question,
+                node,
+                held
+            }),
+            (rank, rank, prop::option::of(text)).prop_map(|(question, node, port)| Frame::Found {
+                question,
                 node,
                 port
             }),
