@@ -1,7 +1,7 @@
 /* Fluxes through faces: limited slopes of the primitive variables on both sides, and the approximate Riemann solver HLLC
  * (Toro, Spruce, Speares, Shock Waves 4, 1994) between. No branches, so that the compiler makes vectors of cells. */
 #include "hydro.h"
-#include "slopes.h"
+#include "../common/slopes.h"
 
 #include <math.h>
 

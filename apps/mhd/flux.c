@@ -1,7 +1,7 @@
 /* Fluxes through faces: limited slopes of the primitive variables on both sides, and between them the approximate Riemann solver HLLD
  * (T. Miyoshi and K. Kusano, J. Comput. Phys. 208, 2005). No branches, so that the compiler makes vectors of cells. */
 #include "mhd.h"
-#include "slopes.h"
+#include "../common/slopes.h"
 
 #include <math.h>
 
