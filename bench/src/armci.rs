@@ -4,6 +4,7 @@
 use crate::error::BenchError;
 use crate::evaluate::LIMIT;
 use crate::machine::Machine;
+use crate::out::{out, outln};
 use crate::peers::compile;
 use crate::show::show;
 use crate::target::Target;
@@ -57,7 +58,8 @@ fn measure(plan: &Plan) -> Result<Report, BenchError> {
     let rounds = versus::rounds(plan.repeat, plan.quick);
     let budget = if plan.quick { "0.02" } else { "0.2" };
     let args = ["--budget".to_owned(), budget.to_owned()];
-    let points = |target: &Target| Ok(target.run(2, &args, LIMIT)?.points);
+    let points =
+        |target: &Target| Ok(target.run(2, &args, LIMIT)?.with_results(&target.program)?.points);
     let mut ours = || points(&plan.target);
     let mut theirs = peer.as_ref().ok().map(|peer| || points(peer));
     let other = theirs.as_mut().map(|run| Side { name: "ARMCI-MPI", run });
@@ -90,18 +92,18 @@ impl Peer {
 
 fn print(report: &Report) {
     let Machine { cpu, cores, .. } = &report.machine;
-    println!("ARMCI between two processes: {cpu}, {cores} processors, {} rounds", report.rounds);
+    outln!("ARMCI between two processes: {cpu}, {cores} processors, {} rounds", report.rounds);
     if let Some(warning) = report.machine.warning() {
-        println!("{warning}");
+        outln!("{warning}");
     }
-    print!("{}", versus::table(&report.rows, "ARMCI-MPI"));
-    println!(
+    out!("{}", versus::table(&report.rows, "ARMCI-MPI"));
+    outln!(
         "\nPuts and accumulates are followed by ARMCI_Fence. Lines with 'floor' are what the processor takes for as much in one \
          process's own memory."
     );
     match &report.alone {
-        Some(why) => println!("No ARMCI-MPI beside it: {why}"),
-        None => println!("Ratios are of one round each; above 1 hpvm is better."),
+        Some(why) => outln!("No ARMCI-MPI beside it: {why}"),
+        None => outln!("Ratios are of one round each; above 1 hpvm is better."),
     }
 }
 

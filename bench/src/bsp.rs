@@ -3,6 +3,7 @@
 use crate::error::BenchError;
 use crate::evaluate::LIMIT;
 use crate::machine::Machine;
+use crate::out::{out, outln};
 use crate::progress::Progress;
 use crate::record::{Header, Record};
 use crate::show::show;
@@ -65,7 +66,7 @@ fn measure(plan: &Plan) -> Result<Report, BenchError> {
     let (mut header, mut points) = (None, Vec::new());
     for ranks in &plan.ranks {
         progress.step(&format!("supersteps, {ranks} processes"));
-        let output = plan.target.run(*ranks, &args, LIMIT)?;
+        let output = plan.target.run(*ranks, &args, LIMIT)?.with_results(&plan.target.program)?;
         header = header.or(output.header);
         points.extend(output.points);
     }
@@ -113,19 +114,19 @@ fn relative_fit(points: &[(f64, f64)]) -> Option<Line> {
 }
 
 fn print(report: &Report) {
-    println!("BSP parameters: {}, {} processors", report.machine.cpu, report.machine.cores);
+    outln!("BSP parameters: {}, {} processors", report.machine.cpu, report.machine.cores);
     if let Some(warning) = report.machine.warning() {
-        println!("{warning}");
+        outln!("{warning}");
     }
     let mut ranks: Vec<u32> = report.points.iter().map(|point| point.ranks).collect();
     ranks.dedup();
     for p in ranks {
         print_machine(report, p);
     }
-    println!(
+    outln!(
         "\nl and g are the line l + g h through the times of supersteps in which every process has h bytes for the"
     );
-    println!(
+    outln!(
         "others (64 B and more); off says how far a point is from it at most. 1/g: MB/s for each process."
     );
 }
@@ -138,7 +139,7 @@ fn print_machine(report: &Report, p: u32) {
     let (sync, barrier) = (time("sync"), time("barrier"));
     let ratio =
         sync.zip(barrier).map_or_else(String::new, |(s, b)| format!(" ({:.2} barriers)", s / b));
-    println!(
+    outln!(
         "\np = {p}: an empty superstep takes {} µs{ratio}, MPI_Barrier {} µs",
         shown(sync),
         shown(barrier)
@@ -166,7 +167,7 @@ fn print_machine(report: &Report, p: u32) {
         row.push("-".to_owned());
         t.row(row);
     }
-    print!("{t}");
+    out!("{t}");
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The table of `hpvm bench datatype`: data with gaps, a row for each type and size.
 
+use crate::out::{out, outln};
 use crate::record::Record;
 use crate::table::{self, Table};
 
@@ -9,13 +10,9 @@ pub fn print(records: &[Record]) {
     if points.is_empty() {
         return;
     }
-    println!(
-        "\nData with gaps: MPI_Pack and MPI_Unpack beside memcpy of as many bytes, and one-way"
-    );
-    println!(
-        "time of a message with gaps at the sender (to contiguous) or at both ends (to typed)"
-    );
-    print!("{}", table(&points));
+    outln!("\nData with gaps: MPI_Pack and MPI_Unpack beside memcpy of as many bytes, and one-way");
+    outln!("time of a message with gaps at the sender (to contiguous) or at both ends (to typed)");
+    out!("{}", table(&points));
 }
 
 fn table(points: &[&Record]) -> Table {

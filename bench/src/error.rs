@@ -15,6 +15,8 @@ pub enum BenchError {
     TimedOut { command: String, seconds: u64 },
     /// A program printed a line that is no result.
     BadLine { command: String, line: String, reason: String },
+    /// A program ended well and printed no result.
+    NoResult { program: PathBuf },
     /// An argument has a value that makes no sense.
     Argument { token: String, reason: String },
     /// Some measurements failed; the report says which.
@@ -56,6 +58,13 @@ impl std::fmt::Display for BenchError {
             }
             Self::BadLine { command, line, reason } => {
                 write!(f, "'{command}' printed a line that is no result ({reason}): {line}")
+            }
+            Self::NoResult { program } => {
+                let program = program.display();
+                write!(
+                    f,
+                    "{program} printed no result: it is not the benchmark program of this command"
+                )
             }
             Self::Argument { token, reason } => write!(f, "'{token}': {reason}"),
             Self::SomeFailed { count: 1 } => write!(f, "one run failed, see above"),

@@ -3,6 +3,7 @@
 use crate::datatype;
 use crate::error::BenchError;
 use crate::machine::Machine;
+use crate::out::{out, outln};
 use crate::papers::{self, Figure, Quantity};
 use crate::progress::Progress;
 use crate::record::{Header, Record};
@@ -227,7 +228,11 @@ fn measure(plan: &Plan, steps: &[Step]) -> Result<Report, BenchError> {
     let mut progress = Progress::new(steps.len() as u64 + u64::from(floor));
     for step in steps {
         progress.step(&format!("{}, {} ranks", step.args.first().map_or("", |s| s), step.ranks));
-        let output = plan.target.run(step.ranks, &step.args, LIMIT)?;
+        let mut output = plan.target.run(step.ranks, &step.args, LIMIT)?;
+        // Start-up is timed from outside.
+        if step.part != What::Startup {
+            output = output.with_results(&plan.target.program)?;
+        }
         report.header = report.header.or(output.header);
         match step.part {
             What::Idle => report.idle.extend(output.points),
@@ -278,11 +283,11 @@ fn of_mode<'a>(records: &'a [Record], mode: &'a str) -> impl Iterator<Item = &'a
 }
 
 fn print(report: &Report) {
-    println!("{}", report.machine);
+    outln!("{}", report.machine);
     if let Some(h) = &report.header {
-        println!("{}, MPI {}, host {}", h.library, h.standard, h.host);
+        outln!("{}, MPI {}, host {}", h.library, h.standard, h.host);
     }
-    println!("Median over batches, with the least and the largest batch.");
+    outln!("Median over batches, with the least and the largest batch.");
     print_curve(report, "latency", "One-way time of a message, two ranks");
     print_papers(report, "latency", Quantity::Latency);
     print_curve(report, "bandwidth", "Bandwidth from rank 0 to rank 1");
@@ -310,14 +315,14 @@ fn print_curve(report: &Report, mode: &str, title: &str) {
 
 pub(crate) fn print_points(title: &str, points: &[&Record]) {
     let Some(first) = points.first() else { return };
-    println!("\n{title}");
+    outln!("\n{title}");
     let mut t = Table::new(&["size", "ranks", table::unit(&first.unit), "least", "most"]);
     for r in points {
         let size = if r.mode == "barrier" { "-".into() } else { table::bytes(r.size) };
         let [median, min, max] = [r.median, r.min, r.max].map(table::number);
         t.row(vec![size, r.ranks.to_string(), median, min, max]);
     }
-    print!("{t}");
+    out!("{t}");
 }
 
 /// Our figure that a paper's one is set against: the latency of the shortest message, the peak
@@ -340,7 +345,7 @@ fn print_papers(report: &Report, mode: &str, quantity: Quantity) {
 /// The papers' figures of a quantity that are to be compared, and how many times better `ours` is.
 pub(crate) fn print_then(ours: &Record, quantity: Quantity, comparable: impl Fn(&Figure) -> bool) {
     let (value, unit) = (table::number(ours.median), table::unit(&ours.unit));
-    println!("  then, and how many times better now ({value} {unit}, {} ranks):", ours.ranks);
+    outln!("  then, and how many times better now ({value} {unit}, {} ranks):", ours.ranks);
     let mut t = Table::new(&["  system", "year", "then", "times", "paper"]).left_last();
     for f in papers::figures(quantity).filter(|f| comparable(f)) {
         let larger_is_better = quantity == Quantity::Bandwidth;
@@ -357,7 +362,7 @@ pub(crate) fn print_then(ours: &Record, quantity: Quantity, comparable: impl Fn(
             source(&f),
         ]);
     }
-    print!("{t}");
+    out!("{t}");
 }
 
 fn source(f: &Figure) -> String {
@@ -375,7 +380,7 @@ fn print_half_size(report: &Report) {
 pub(crate) fn print_half(half: &HalfSize) {
     let about = if half.at_most { "at most " } else { "" };
     let [bytes, peak] = [half.bytes, half.peak].map(table::number);
-    println!(
+    outln!(
         "  N1/2, the size that reaches half the peak of {peak} MB/s: {about}{bytes} bytes; then:"
     );
     let mut t = Table::new(&["  system", "year", "bytes", "paper"]).left_last();
@@ -387,12 +392,12 @@ pub(crate) fn print_half(half: &HalfSize) {
             source(&f),
         ]);
     }
-    print!("{t}");
+    out!("{t}");
 }
 
 pub(crate) fn print_idle(idle: &[Record]) {
     let Some(first) = idle.first() else { return };
-    println!("\nBandwidth while further ranks sit idle in the job");
+    outln!("\nBandwidth while further ranks sit idle in the job");
     let mut t =
         Table::new(&["size", "idle", table::unit(&first.unit), "least", "most", "of that alone"]);
     for r in idle {
@@ -401,9 +406,9 @@ pub(crate) fn print_idle(idle: &[Record]) {
         let [median, min, max] = [r.median, r.min, r.max].map(table::number);
         t.row(vec![table::bytes(r.size), (r.ranks - 2).to_string(), median, min, max, share]);
     }
-    print!("{t}");
+    out!("{t}");
     for f in papers::figures(Quantity::IdleBandwidth) {
-        println!(
+        outln!(
             "  then: {} % was left ({}, {}; {})",
             f.entry.value,
             f.entry.system,
@@ -418,28 +423,28 @@ fn print_wakeup(report: &Report) {
     if points.peek().is_none() {
         return;
     }
-    println!("\nOne-way time to a receiver that has waited, and what the waiting cost");
+    outln!("\nOne-way time to a receiver that has waited, and what the waiting cost");
     let mut t = Table::new(&["pause", "µs", "least", "most", "processor"]);
     for r in points {
         let share = r.cpu_share.map_or("-".into(), |s| format!("{:.0} %", 100.0 * s));
         let [median, min, max] = [r.median, r.min, r.max].map(table::number);
         t.row(vec![table::pause(r.size), median, min, max, share]);
     }
-    print!("{t}");
+    out!("{t}");
 }
 
 fn print_startup(report: &Report) {
     if report.startup.is_empty() {
         return;
     }
-    println!("\nLaunch of a program that only initialises and finalises");
+    outln!("\nLaunch of a program that only initialises and finalises");
     let mut t = Table::new(&["ranks", "seconds", "least", "most", "launches"]);
     for (ranks, times) in &report.startup {
         let Some(s) = crate::stats::spread(times) else { continue };
         let [median, min, max] = [s.median, s.min, s.max].map(|v| format!("{v:.3}"));
         t.row(vec![ranks.to_string(), median, min, max, s.count.to_string()]);
     }
-    print!("{t}");
+    out!("{t}");
 }
 
 fn print_memory(report: &Report) {
@@ -447,28 +452,28 @@ fn print_memory(report: &Report) {
     if points.peek().is_none() {
         return;
     }
-    println!("\nMemory of a rank after MPI_Init and a barrier, shared memory counted once");
+    outln!("\nMemory of a rank after MPI_Init and a barrier, shared memory counted once");
     let mut t = Table::new(&["ranks", "KiB", "least", "most", "together"]);
     for r in points {
         let [mean, min, max] = [r.median, r.min, r.max].map(table::number);
         let all = table::number(r.median * f64::from(r.ranks));
         t.row(vec![r.ranks.to_string(), mean, min, max, all]);
     }
-    print!("{t}");
+    out!("{t}");
 }
 
 fn print_floor(report: &Report) {
     if report.floor.is_empty() {
         return;
     }
-    println!("\nFloor of this machine, without message passing");
+    outln!("\nFloor of this machine, without message passing");
     let mut t = Table::new(&["what", "size", "median", "least", "most", "unit"]).left_last();
     for r in &report.floor {
         let [median, min, max] = [r.median, r.min, r.max].map(table::number);
         let unit = table::unit(&r.unit).to_owned();
         t.row(vec![r.mode.clone(), table::bytes(r.size), median, min, max, unit]);
     }
-    print!("{t}");
+    out!("{t}");
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ pub mod interrupt;
 pub mod machine;
 pub mod network;
 pub mod npb;
+mod out;
 pub mod papers;
 pub mod peers;
 pub mod plot;
@@ -66,7 +67,7 @@ pub fn run_tune(matches: &clap::ArgMatches) -> i32 {
 }
 
 fn exit_code(command: &str, outcome: Result<(), BenchError>) -> i32 {
-    match outcome {
+    match outcome.and_then(|()| out::finish()) {
         Ok(()) => 0,
         Err(error) => {
             eprintln!("{command}: {error}");

@@ -3,6 +3,7 @@
 use crate::error::BenchError;
 use crate::evaluate::{self, LIMIT};
 use crate::machine::Machine;
+use crate::out::outln;
 use crate::papers::{self, Figure, Quantity};
 use crate::progress::Progress;
 use crate::record::{Header, Record};
@@ -71,7 +72,7 @@ fn measure(plan: &Plan) -> Result<Report, BenchError> {
         target.launch_args.extend(spread(hosts, each, neighbours));
         let args: Vec<String> =
             args.split_whitespace().chain(pace.split(' ')).map(str::to_owned).collect();
-        let output = target.run(ranks, &args, LIMIT)?;
+        let output = target.run(ranks, &args, LIMIT)?.with_results(&target.program)?;
         header = header.take().or(output.header);
         Ok::<_, BenchError>(output.points)
     };
@@ -114,11 +115,11 @@ fn in_bytes(r: &mut Record) {
 }
 
 fn print(report: &Report) {
-    println!("{}", report.machine);
+    outln!("{}", report.machine);
     if let Some(h) = &report.header {
-        println!("{}, MPI {}, hosts {}", h.library, h.standard, report.hosts.join(", "));
+        outln!("{}, MPI {}, hosts {}", h.library, h.standard, report.hosts.join(", "));
     }
-    println!("Median over batches, with the least and the largest batch.");
+    outln!("Median over batches, with the least and the largest batch.");
     curve("One-way time of a message between two hosts", &report.latency);
     then(&report.latency.first().cloned(), Quantity::Latency);
     curve("Bandwidth between two hosts", &report.bandwidth);
@@ -130,7 +131,7 @@ fn print(report: &Report) {
     curve("Time of MPI_Barrier over all hosts", &report.barrier);
     if let Some(Line { at_zero, slope }) = report.barrier_fit {
         let [a, b] = [at_zero, slope].map(table::number);
-        println!("  fit: {a} µs + {b} µs * log2(ranks)");
+        outln!("  fit: {a} µs + {b} µs * log2(ranks)");
     }
     then(&report.barrier.last().cloned(), Quantity::Barrier);
     curve(

@@ -3,6 +3,7 @@
 use crate::error::BenchError;
 use crate::evaluate::LIMIT;
 use crate::machine::Machine;
+use crate::out::{out, outln};
 use crate::record::Record;
 use crate::show::show;
 use crate::stats::{self, Spread};
@@ -55,7 +56,7 @@ fn measure(plan: &Plan) -> Result<Report, BenchError> {
     let budget = if plan.quick { "0.03" } else { "0.15" };
     let points = |name: &str| {
         let args = [name, "--budget", budget].map(str::to_owned);
-        Ok(plan.target.run(2, &args, LIMIT)?.points)
+        Ok(plan.target.run(2, &args, LIMIT)?.with_results(&plan.target.program)?.points)
     };
     let (mut portals, mut mpi) = (|| points("portals"), || points("mpi"));
     let first = Side { name: "portals", run: &mut portals };
@@ -97,9 +98,9 @@ fn rows(portals: &[Vec<Record>], mpi: &[Vec<Record>]) -> Vec<Row> {
 
 fn print(report: &Report) {
     let Machine { cpu, cores, .. } = &report.machine;
-    println!("Portals beside MPI: {cpu}, {cores} processors, {} rounds", report.rounds);
+    outln!("Portals beside MPI: {cpu}, {cores} processors, {} rounds", report.rounds);
     if let Some(warning) = report.machine.warning() {
-        println!("{warning}");
+        outln!("{warning}");
     }
     let mut t =
         Table::new(&["what", "how", "bytes", "unit", "Portals", "MPI", "behind", "least", "most"]);
@@ -117,8 +118,8 @@ fn print(report: &Report) {
             ratio(row.ratio.max),
         ]);
     }
-    print!("{t}");
-    println!(
+    out!("{t}");
+    outln!(
         "\nOne way, but a get, which is a round trip, as is MPI's beside it. Below 1 Portals is ahead; ratios are of one round each."
     );
 }

@@ -3,6 +3,7 @@
 use crate::error::BenchError;
 use crate::evaluate::LIMIT;
 use crate::machine::Machine;
+use crate::out::{out, outln};
 use crate::show::show;
 use crate::target::{self, prepend};
 use crate::versus::{self, Row, Side};
@@ -54,13 +55,17 @@ fn measure(plan: &Plan) -> Result<Report, BenchError> {
     let mut ours = || {
         let mut command = command(plan);
         command.env("PVM_VMID", format!("bench-{}", std::process::id()));
-        Ok(target::run_command(command, "hpvmpvm on hpvm", LIMIT)?.points)
+        Ok(target::run_command(command, "hpvmpvm on hpvm", LIMIT)?
+            .with_results(&plan.program)?
+            .points)
     };
     let mut theirs = peer.as_ref().ok().map(|peer| {
         || {
             let mut command = command(plan);
             set(&mut command, &peer.root, &peer.lib, &peer.folder);
-            Ok(target::run_command(command, "hpvmpvm on PVM", LIMIT)?.points)
+            Ok(target::run_command(command, "hpvmpvm on PVM", LIMIT)?
+                .with_results(&plan.program)?
+                .points)
         }
     });
     let other = theirs.as_mut().map(|run| Side { name: "PVM", run });
@@ -78,14 +83,14 @@ fn command(plan: &Plan) -> Command {
 
 fn print(report: &Report) {
     let Machine { cpu, cores, .. } = &report.machine;
-    println!("PVM between two tasks: {cpu}, {cores} processors, {} rounds", report.rounds);
+    outln!("PVM between two tasks: {cpu}, {cores} processors, {} rounds", report.rounds);
     if let Some(warning) = report.machine.warning() {
-        println!("{warning}");
+        outln!("{warning}");
     }
-    print!("{}", versus::table(&report.rows, "PVM"));
+    out!("{}", versus::table(&report.rows, "PVM"));
     match &report.alone {
-        Some(why) => println!("\nNo PVM beside it: {why}"),
-        None => println!(
+        Some(why) => outln!("\nNo PVM beside it: {why}"),
+        None => outln!(
             "\nPVM routes directly from task to task. Ratios are of one round each; above 1 hpvm is better."
         ),
     }

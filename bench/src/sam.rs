@@ -2,6 +2,7 @@
 
 use crate::error::BenchError;
 use crate::machine::Machine;
+use crate::out::{out, outln};
 use crate::progress::Progress;
 use crate::show::show;
 use crate::stats::{self, Spread};
@@ -291,9 +292,9 @@ fn finish(points: &mut [Point]) {
 }
 
 fn print(report: &Report) {
-    println!("Shared objects: {}, {} processors", report.machine.cpu, report.machine.cores);
+    outln!("Shared objects: {}, {} processors", report.machine.cpu, report.machine.cores);
     if let Some(warning) = report.machine.warning() {
-        println!("{warning}");
+        outln!("{warning}");
     }
     let mut table =
         Table::new(&["", "program", "ranks", "seconds", "least", "most", "runs", "speed-up"]);
@@ -312,12 +313,12 @@ fn print(report: &Report) {
             speedup,
         ]);
     }
-    print!("{table}");
+    out!("{table}");
     for failure in &report.failures {
-        println!("failed: {failure}");
+        outln!("failed: {failure}");
     }
-    println!("\nseconds: the median. Speed-up: relative to the first number of ranks, by medians.");
-    println!("treecode solves the problem of sam_barnes by messages of MPI.");
+    outln!("\nseconds: the median. Speed-up: relative to the first number of ranks, by medians.");
+    outln!("treecode solves the problem of sam_barnes by messages of MPI.");
 }
 
 #[cfg(test)]

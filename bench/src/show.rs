@@ -1,6 +1,7 @@
 //! A report on standard output: words for people, or JSON.
 
 use crate::error::BenchError;
+use crate::out::outln;
 use serde::Serialize;
 
 /// Prints a report as JSON, or by `print`.
@@ -14,7 +15,7 @@ pub(crate) fn show<R: Serialize>(
 ) -> Result<(), BenchError> {
     if json {
         let text = serde_json::to_string_pretty(report);
-        println!("{}", text.map_err(|e| BenchError::io("cannot write JSON", e.into()))?);
+        outln!("{}", text.map_err(|e| BenchError::io("cannot write JSON", e.into()))?);
     } else {
         print(report);
     }

@@ -57,6 +57,19 @@ pub struct Output {
     pub seconds: f64,
 }
 
+impl Output {
+    /// The same, of a program that measures something.
+    ///
+    /// # Errors
+    /// It has printed no result.
+    pub fn with_results(self, program: &Path) -> Result<Output, BenchError> {
+        match self.points.is_empty() {
+            true => Err(BenchError::NoResult { program: program.to_owned() }),
+            false => Ok(self),
+        }
+    }
+}
+
 impl Target {
     /// `mpirun` and `program`; helpers are also sought beside `mpirun`, libraries in `lib`.
     pub fn new(name: &str, mpirun: PathBuf, program: PathBuf, lib: Option<&Path>) -> Self {

@@ -79,3 +79,34 @@ fn bash_completes_mpirun() {
     let output = Command::new("bash").args(["-c", &shell]).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "--output-filename", "{output:?}");
 }
+
+#[test]
+fn a_benchmark_that_measures_nothing_is_an_error() {
+    let output =
+        hpvm(&["bench", "pvm", "--quick", "--pvm-root", "/nonexistent", "--program", "/bin/true"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("/bin/true printed no result"), "{said}");
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_an_error() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("measures");
+    let point = r#"{"mode":"round trip","op":"send","ranks":2,"size":8,"unit":"us","median":1,"min":1,"max":1,"iters":1,"batches":5}"#;
+    std::fs::write(&program, format!("#!/bin/sh\necho '{point}'\n")).unwrap();
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    let command = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hpvm"));
+        command.args(["bench", "pvm", "--quick", "--pvm-root", "/nonexistent", "--program"]);
+        command.arg(&program);
+        command
+    };
+    assert_eq!(command().output().unwrap().status.code(), Some(0));
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = command().stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("cannot write to standard output: No space left"), "{said}");
+}

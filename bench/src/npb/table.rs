@@ -1,6 +1,7 @@
 //! The table of runs, beside those of 1997.
 
 use super::{Outcome, Row};
+use crate::out::{out, outln};
 use crate::papers;
 use crate::table::{Table, number};
 
@@ -11,7 +12,7 @@ pub fn print(outcome: &Outcome) {
             names.push(&row.by);
         }
     }
-    println!("NAS Parallel Benchmarks, million operations a second of all ranks");
+    outln!("NAS Parallel Benchmarks, million operations a second of all ranks");
     let headings = ["benchmark", "ranks"].into_iter().chain(names.iter().copied());
     let mut t = Table::new(&headings.collect::<Vec<_>>());
     let key = |row: &Row| (row.benchmark.clone(), row.class.clone(), row.ranks);
@@ -29,10 +30,10 @@ pub fn print(outcome: &Outcome) {
         cells.extend(names.iter().map(cell));
         t.row(cells);
     }
-    print!("{t}");
+    out!("{t}");
     print_then(&outcome.rows);
-    outcome.left_out.iter().for_each(|line| println!("left out: {line}"));
-    outcome.failures.iter().for_each(|line| println!("failed: {line}"));
+    outcome.left_out.iter().for_each(|line| outln!("left out: {line}"));
+    outcome.failures.iter().for_each(|line| outln!("failed: {line}"));
 }
 
 fn figure(row: &Row) -> String {
@@ -59,7 +60,7 @@ fn print_then(rows: &[Row]) {
         ]);
     }
     if any {
-        println!("\nThen, and the best of hpvm's runs above:");
-        print!("{t}");
+        outln!("\nThen, and the best of hpvm's runs above:");
+        out!("{t}");
     }
 }

@@ -3,6 +3,7 @@
 use super::compare::{Failure, Outcome, Row, Value, larger_is_better};
 use crate::error::BenchError;
 use crate::machine::Machine;
+use crate::out::{out, outln};
 use crate::record::Record;
 use crate::show::show;
 use crate::stats::{Spread, median, paired_ratio, spread};
@@ -169,14 +170,14 @@ impl Report {
         let judged: Vec<bool> = self.points.iter().filter_map(|p| p.ahead).collect();
         let first = self.candidates.first().map_or("", |c| &c.name);
         let won = judged.iter().filter(|a| **a).count();
-        println!("\n{first} is ahead of the best peer at {won} of {} points.", judged.len());
+        outln!("\n{first} is ahead of the best peer at {won} of {} points.", judged.len());
         for f in &self.failures {
-            println!("failed: {} {} in round {}: {}", f.candidate, f.step, f.round, f.reason);
+            outln!("failed: {} {} in round {}: {}", f.candidate, f.step, f.round, f.reason);
         }
     }
 
     fn print_heading(&self) {
-        println!("{}", self.machine);
+        outln!("{}", self.machine);
         for c in &self.candidates {
             let library = match c.library.as_str() {
                 "" if c.floor => "bare, both ends polling",
@@ -184,17 +185,17 @@ impl Report {
                 library => library,
             };
             let library: String = library.chars().take(LIBRARY_WIDTH).collect();
-            println!("  {:8} {library}; {}", c.name, c.mpirun);
+            outln!("  {:8} {library}; {}", c.name, c.mpirun);
         }
-        println!("{} rounds; median (least..most) of the rounds' medians;", self.rounds);
-        println!("ratio: first candidate to best peer, median of the rounds' ratios;");
-        println!("at best: the same of the best batch in all rounds.");
+        outln!("{} rounds; median (least..most) of the rounds' medians;", self.rounds);
+        outln!("ratio: first candidate to best peer, median of the rounds' ratios;");
+        outln!("at best: the same of the best batch in all rounds.");
         if self.candidates.iter().any(|c| c.floor) {
-            println!("to tcp: as ratio, to bare TCP.");
+            outln!("to tcp: as ratio, to bare TCP.");
         }
         for r in self.floor.iter().filter(|r| r.unit == "us") {
             let [median, min, max] = [r.median, r.min, r.max].map(table::number);
-            println!(
+            outln!(
                 "floor: {}, {} one way: {median} µs ({min}..{max})",
                 r.mode,
                 table::bytes(r.size)
@@ -232,7 +233,7 @@ impl Report {
             ("ahead" | "alone" | "late" | "fresh", mode) => mode,
             (part, _) => part,
         };
-        println!("\n{title}, {}", table::unit(&first.unit));
+        outln!("\n{title}, {}", table::unit(&first.unit));
         let size = if first.part == "wakeup" { "pause" } else { "size" };
         let shape = if first.part == "rma" { "window" } else { "type" };
         let mut headings = if first.shape.is_some() { vec![shape] } else { Vec::new() };
@@ -243,7 +244,7 @@ impl Report {
         headings.push("best");
         let mut t = Table::new(&headings).left_last();
         points.iter().for_each(|p| t.row(p.cells(&self.candidates)));
-        print!("{t}");
+        out!("{t}");
     }
 }
 

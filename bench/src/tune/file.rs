@@ -2,6 +2,7 @@
 
 use super::Plan;
 use crate::machine::Machine;
+use crate::out::outln;
 use hpvm_coll::select::Tables;
 use hpvm_coll::select::origin::Origin;
 use hpvm_coll::select::text::HEAD;
@@ -49,17 +50,23 @@ fn date(days: i64) -> (i64, i64, i64) {
 /// Prints what is different from the built-in tables, and where it was written.
 pub fn tell(changes: &[String], plan: &Plan) {
     if changes.is_empty() {
-        println!("The built-in tables hold: nothing was faster in every round.");
+        outln!("The built-in tables hold: nothing was faster in every round.");
     } else {
-        println!(
+        outln!(
             "{:<14} {:>4} {:>9}  {:<26} {:>9}  {:<26} {:>9}",
-            "collective", "n", "bytes", "built-in", "us", "now", "us"
+            "collective",
+            "n",
+            "bytes",
+            "built-in",
+            "us",
+            "now",
+            "us"
         );
-        changes.iter().for_each(|line| println!("{line}"));
+        changes.iter().for_each(|line| outln!("{line}"));
     }
-    println!("written: {}", plan.output.display());
+    outln!("written: {}", plan.output.display());
     if let Some(name) = &plan.overridden {
-        println!("note: HPVM_TABLES is set ('{name}'), so jobs do not use this file");
+        outln!("note: HPVM_TABLES is set ('{name}'), so jobs do not use this file");
     }
 }
 
