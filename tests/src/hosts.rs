@@ -19,6 +19,7 @@ impl Hosts {
     /// counts the test as skipped and gives none. Blocks until they
     /// are up.
     pub fn up(count: u32, options: &[&str]) -> Option<Hosts> {
+        crate::watchdog::watch();
         static COUNT: AtomicU32 = AtomicU32::new(0);
         if let Err(reason) = possible(options) {
             crate::skip::skipped(&reason);

@@ -138,7 +138,7 @@ fn run(
     folder: &Path,
 ) -> Result<(), String> {
     let mut command = Command::new(mpirun);
-    command.args(["-q", "-n", "1", "valgrind", "--quiet", "--tool=callgrind"]);
+    command.args(["-q", "--timeout", "600", "-n", "1", "valgrind", "--quiet", "--tool=callgrind"]);
     // One by one: a pattern that both options share takes effect for one of them only.
     command.arg("--zero-before=path_*");
     command.args(listed.iter().map(|path| format!("--dump-after={}", path.name)));

@@ -61,6 +61,7 @@ impl Server {
     }
 
     pub fn command(&self) -> Command {
+        hpvm_tests::watchdog::watch();
         let mut command = clean(&self.program);
         command.env("HPVM_TEST_MARK", &self.mark).env("HPVM_SERVER", self.data());
         // What this machine's own server is told is no part of a test.

@@ -11,7 +11,7 @@ const PROGRAM = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
 /// A test that hangs ends all the same; one on a machine that compiles beside it does not end too soon.
 const LIMIT_MS = 240_000;
 /// One step of a test, for the same reasons.
-const STEP_MS = 90_000;
+export const STEP_MS = 90_000;
 
 /// As root chromium has no sandbox, and a container's /dev/shm is too small for it.
 const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"];

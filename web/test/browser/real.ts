@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { browserTest, idle, type World } from "./harness";
+import { browserTest, idle, STEP_MS, type World } from "./harness";
 
 export const PREFIX = resolve(process.env["HPVM_PREFIX"] ?? fileURLToPath(new URL("../../../../build", import.meta.url)));
 const PROGRAM = join(PREFIX, "bin/hpvm");
@@ -41,7 +41,8 @@ export class Real {
 
   hpvm(...flags: string[]): string {
     const env = { ...process.env, HPVM_SERVER: this.folder };
-    return execFileSync(PROGRAM, flags, { env, encoding: "utf8", cwd: this.folder }).trim();
+    // While this process waits for it no limit of a test can strike.
+    return execFileSync(PROGRAM, flags, { env, encoding: "utf8", cwd: this.folder, timeout: STEP_MS }).trim();
   }
 
   async stop(): Promise<void> {
