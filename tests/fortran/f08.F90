@@ -1,10 +1,17 @@
-! Checks of the module mpi_f08. Compiled with our module and with those of MPICH and Open MPI.
+! Checks of the module mpi_f08. Compiled with our module and with those of MPICH and Open MPI; and with -DSESSIONS_ONLY,
+! without MPI_Init: the world is a communicator of a session then.
 module checks
   use mpi_f08
   use, intrinsic :: iso_c_binding
   implicit none
   integer :: rank, size, next, prev
   integer(MPI_ADDRESS_KIND) :: deleted = 0, freed = 0
+#ifdef SESSIONS_ONLY
+  type(MPI_Session) :: session
+  type(MPI_Comm) :: session_world, session_self
+#define MPI_COMM_WORLD session_world
+#define MPI_COMM_SELF session_self
+#endif
 contains
 
   ! Stops with a message that names the check.
@@ -70,8 +77,10 @@ contains
     call must(version >= 3, 'version')
     call MPI_Error_string(MPI_ERR_TRUNCATE, text, length)
     call must(length > 0 .and. text /= ' ', 'error string')
+#ifndef SESSIONS_ONLY
     call MPI_Initialized(flag)
     call must(flag, 'initialized')
+#endif
     call must(MPI_Wtime() > 0 .and. MPI_Wtick() > 0, 'time')
     call must(MPI_Aint_add(4_MPI_ADDRESS_KIND, 5_MPI_ADDRESS_KIND) == 9, 'addresses')
   end subroutine handles
@@ -577,13 +586,87 @@ contains
       space => room
     end function values_of
   end subroutine places
+
+  subroutine windows
+    integer, pointer :: exposed(:)
+    integer :: got, mine, ierror
+    integer(MPI_ADDRESS_KIND) :: bytes
+    integer :: unit
+    type(c_ptr) :: base
+    type(MPI_Win) :: win
+    type(MPI_Comm) :: host
+    type(MPI_Request) :: request
+    call MPI_Win_allocate(16_MPI_ADDRESS_KIND, 4, MPI_INFO_NULL, MPI_COMM_WORLD, base, win, ierror)
+    call must(ierror == MPI_SUCCESS .and. win /= MPI_WIN_NULL, 'win_allocate')
+    call c_f_pointer(base, exposed, [4])
+    exposed = rank
+    call MPI_Win_fence(0, win)
+    mine = 100 + rank
+    call MPI_Put(mine, 1, MPI_INTEGER, next, 1_MPI_ADDRESS_KIND, 1, MPI_INTEGER, win)
+    call MPI_Win_fence(0, win)
+    call must(exposed(2) == 100 + prev, 'put')
+    call MPI_Win_lock_all(0, win)
+    call MPI_Rget(got, 1, MPI_INTEGER, next, 1_MPI_ADDRESS_KIND, 1, MPI_INTEGER, win, request)
+    call MPI_Wait(request, MPI_STATUS_IGNORE)
+    call MPI_F_sync_reg(got)
+    call must(got == 100 + rank, 'rget')
+    call MPI_Win_unlock_all(win)
+    call MPI_Win_free(win)
+    call must(win == MPI_WIN_NULL, 'a freed window')
+    call MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, host)
+    call MPI_Win_allocate_shared(4_MPI_ADDRESS_KIND, 4, MPI_INFO_NULL, host, base, win)
+    call MPI_Win_shared_query(win, 0, bytes, unit, base)
+    call must(bytes == 4 .and. unit == 4, 'win_shared_query')
+    call c_f_pointer(base, exposed, [1])
+    call MPI_Win_fence(0, win)
+    call MPI_Comm_rank(host, got)
+    if (got == 0) exposed = 77
+    call MPI_Win_fence(0, win)
+    call must(exposed(1) == 77, 'shared memory')
+    call MPI_Win_free(win)
+    call MPI_Comm_free(host)
+  end subroutine windows
+
+  subroutine files
+    type(MPI_File) :: file, own
+    type(MPI_Status) :: status
+    type(MPI_Request) :: request
+    integer :: mine(4), got(2), n, length, ierror
+    character(len=200) :: name
+    call get_environment_variable('SUITE_FILE', name, length)
+    call must(length > 0, 'SUITE_FILE names a file to write')
+    call MPI_File_open(MPI_COMM_WORLD, name(1:length), MPI_MODE_CREATE + MPI_MODE_RDWR, MPI_INFO_NULL, file, ierror)
+    call must(ierror == MPI_SUCCESS, 'file_open')
+    mine = rank + [0, 100, 200, 300]
+    call MPI_File_write_at_all(file, 8_MPI_OFFSET_KIND * rank, mine(1:2), 2, MPI_INTEGER, status)
+    call MPI_Get_count(status, MPI_INTEGER, n)
+    call must(n == 2, 'file_write_at_all')
+    call MPI_File_sync(file)
+    call MPI_Barrier(MPI_COMM_WORLD)
+    call MPI_File_sync(file)
+    call MPI_File_iread_at(file, 8_MPI_OFFSET_KIND * next, got, 2, MPI_INTEGER, request)
+    call MPI_Wait(request, MPI_STATUS_IGNORE)
+    call MPI_F_sync_reg(got)
+    call must(all(got == next + [0, 100]), 'file_iread_at')
+    call MPI_File_close(file)
+    call must(file == MPI_FILE_NULL, 'a closed file')
+    if (rank == 0) then
+      call MPI_File_open(MPI_COMM_SELF, name(1:length), MPI_MODE_RDONLY + MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, own)
+      call MPI_File_read(own, got, 2, MPI_INTEGER, status)
+      call must(all(got == [0, 100]), 'file_read')
+      call MPI_File_close(own)
+    end if
+    call MPI_Barrier(MPI_COMM_WORLD)
+  end subroutine files
+
+#include "f08_begin.h"
 end module checks
 
 program f08
   use checks
   implicit none
   integer :: total
-  call MPI_Init()
+  call begin
   call MPI_Comm_rank(MPI_COMM_WORLD, rank)
   call MPI_Comm_size(MPI_COMM_WORLD, size)
   next = mod(rank + 1, size)
@@ -596,7 +679,9 @@ program f08
   call sections
   call large
   call places
+  call windows
+  call files
   call MPI_Allreduce(1, total, 1, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
   if (rank == 0 .and. total == size) print '(A)', 'ok'
-  call MPI_Finalize()
+  call finish
 end program f08

@@ -1,9 +1,24 @@
-! Checks of MPI's Fortran interface. Compiled twice: with mpif.h, and with -DUSE_MPI for the module.
+! Checks of MPI's Fortran interface. Compiled with mpif.h, and with -DUSE_MPI for the module; and both again with
+! -DSESSIONS_ONLY, without MPI_Init: the world is a communicator of a session then.
+#ifdef SESSIONS_ONLY
+module of_session
+  implicit none
+  integer :: session, session_world
+end module of_session
+#define MPI_COMM_WORLD session_world
 #ifdef USE_MPI
+#define MPI_MODULE use mpi; use of_session
+#else
+#define MPI_MODULE use of_session
+#endif
+#elif defined(USE_MPI)
 #define MPI_MODULE use mpi
-#define MPI_HEADER
 #else
 #define MPI_MODULE
+#endif
+#ifdef USE_MPI
+#define MPI_HEADER
+#else
 #define MPI_HEADER include 'mpif.h'
 #endif
 
@@ -349,8 +364,10 @@ subroutine communicators(rank, size)
   name = 'x'
   call MPI_Comm_get_name(half, name, length, ierr)
   call must(name == 'half of it' .and. length == 10, 'comm_get_name')
+#ifndef SESSIONS_ONLY
   call MPI_Comm_get_name(MPI_COMM_WORLD, name, length, ierr)
   call must(name == 'MPI_COMM_WORLD', 'name of the world')
+#endif
   call MPI_Comm_compare(half, half, result, ierr)
   call must(result == MPI_IDENT, 'comm_compare')
   ! What stands in the place of a result must not matter.
@@ -466,6 +483,174 @@ subroutine communicators(rank, size)
   call MPI_Comm_free(half, ierr)
 end subroutine communicators
 
+subroutine windows(rank, size)
+  MPI_MODULE
+  implicit none
+  MPI_HEADER
+  integer, intent(in) :: rank, size
+  integer, asynchronous :: exposed(4)
+  integer :: win, ierr, next, prev, got, group, ranks(2), mine(2), n
+  logical :: flag
+  integer(kind=MPI_ADDRESS_KIND) :: bytes
+  next = mod(rank + 1, size)
+  prev = mod(rank + size - 1, size)
+  exposed = rank
+  call MPI_Win_create(exposed, 16_MPI_ADDRESS_KIND, 4, MPI_INFO_NULL, MPI_COMM_WORLD, win, ierr)
+  call must(ierr == MPI_SUCCESS, 'win_create')
+  call MPI_Win_get_attr(win, MPI_WIN_SIZE, bytes, flag, ierr)
+  call must(flag .and. bytes == 16, 'MPI_WIN_SIZE')
+  mine = (/ 100 + rank, 5 /)
+  call MPI_Win_fence(0, win, ierr)
+  call MPI_Put(mine, 1, MPI_INTEGER, next, 1_MPI_ADDRESS_KIND, 1, MPI_INTEGER, win, ierr)
+  call MPI_Accumulate(mine(2), 1, MPI_INTEGER, 0, 2_MPI_ADDRESS_KIND, 1, MPI_INTEGER, MPI_SUM, win, ierr)
+  call MPI_Win_fence(0, win, ierr)
+  call must(exposed(2) == 100 + prev, 'put')
+  if (rank == 0) call must(exposed(3) == 5 * size, 'accumulate')
+  call MPI_Win_lock(MPI_LOCK_SHARED, next, 0, win, ierr)
+  call MPI_Get(got, 1, MPI_INTEGER, next, 1_MPI_ADDRESS_KIND, 1, MPI_INTEGER, win, ierr)
+  call MPI_Win_unlock(next, win, ierr)
+  call must(got == 100 + rank, 'get')
+  call MPI_Barrier(MPI_COMM_WORLD, ierr)
+  call MPI_Win_lock_all(0, win, ierr)
+  call MPI_Fetch_and_op(1, got, MPI_INTEGER, 0, 3_MPI_ADDRESS_KIND, MPI_SUM, win, ierr)
+  call MPI_Win_unlock_all(win, ierr)
+  call must(got >= 0 .and. got < size, 'fetch_and_op')
+  call MPI_Barrier(MPI_COMM_WORLD, ierr)
+  ranks = (/ prev, next /)
+  n = min(2, size)
+  if (prev == next) n = 1
+  call MPI_Comm_group(MPI_COMM_WORLD, got, ierr)
+  call MPI_Group_incl(got, n, ranks, group, ierr)
+  call MPI_Group_free(got, ierr)
+  call MPI_Win_post(group, 0, win, ierr)
+  call MPI_Win_start(group, 0, win, ierr)
+  mine(1) = 200 + rank
+  call MPI_Put(mine, 1, MPI_INTEGER, next, 0_MPI_ADDRESS_KIND, 1, MPI_INTEGER, win, ierr)
+  call MPI_Win_complete(win, ierr)
+  call MPI_Win_wait(win, ierr)
+  call must(exposed(1) == 200 + prev, 'put between post and wait')
+  call MPI_Group_free(group, ierr)
+  call MPI_Win_free(win, ierr)
+  call must(win == MPI_WIN_NULL, 'win_free')
+end subroutine windows
+
+subroutine files(rank, size)
+  MPI_MODULE
+  implicit none
+  MPI_HEADER
+  integer, intent(in) :: rank, size
+  integer :: file, ierr, kind, mine(3), got(3), n, class, length, status(MPI_STATUS_SIZE)
+  integer(kind=MPI_OFFSET_KIND) :: bytes
+  character(len=200) :: name
+  call get_environment_variable('SUITE_FILE', name, length)
+  call must(length > 0, 'SUITE_FILE names a file to write')
+  call MPI_File_open(MPI_COMM_WORLD, name(1:length)//'-is-not-there', MPI_MODE_RDONLY, MPI_INFO_NULL, file, ierr)
+  call MPI_Error_class(ierr, class, ierr)
+  call must(class == MPI_ERR_NO_SUCH_FILE, 'file_open of nothing')
+  call MPI_File_open(MPI_COMM_WORLD, name(1:length), MPI_MODE_CREATE + MPI_MODE_RDWR + MPI_MODE_DELETE_ON_CLOSE, &
+       MPI_INFO_NULL, file, ierr)
+  call must(ierr == MPI_SUCCESS, 'file_open')
+  ! Integer i of the file is rank mod(i, size)'s.
+  call MPI_Type_vector(3, 1, size, MPI_INTEGER, kind, ierr)
+  call MPI_Type_commit(kind, ierr)
+  call MPI_File_set_view(file, 4_MPI_OFFSET_KIND * rank, MPI_INTEGER, kind, 'native', MPI_INFO_NULL, ierr)
+  mine = (/ rank, 10 + rank, 20 + rank /)
+  call MPI_File_write_all(file, mine, 3, MPI_INTEGER, status, ierr)
+  call MPI_Get_count(status, MPI_INTEGER, n, ierr)
+  call must(n == 3, 'file_write_all')
+  call MPI_File_get_size(file, bytes, ierr)
+  call must(bytes == 12 * size, 'file_get_size')
+  call MPI_Type_free(kind, ierr)
+  call MPI_File_set_view(file, 0_MPI_OFFSET_KIND, MPI_INTEGER, MPI_INTEGER, 'native', MPI_INFO_NULL, ierr)
+  call MPI_File_read_at(file, int(size, MPI_OFFSET_KIND), got, 1, MPI_INTEGER, MPI_STATUS_IGNORE, ierr)
+  call must(ierr == MPI_SUCCESS .and. got(1) == 10, 'file_read_at')
+  call MPI_File_seek_shared(file, 0_MPI_OFFSET_KIND, MPI_SEEK_SET, ierr)
+  call MPI_File_read_ordered(file, got, 3, MPI_INTEGER, MPI_STATUS_IGNORE, ierr)
+  n = 3 * rank
+  call must(got(1) == 10 * (n / size) + mod(n, size), 'file_read_ordered')
+  call MPI_File_close(file, ierr)
+  call must(file == MPI_FILE_NULL, 'file_close')
+end subroutine files
+
+#ifdef SESSIONS_ONLY
+subroutine begin(provided)
+  MPI_MODULE
+  implicit none
+  MPI_HEADER
+  integer, intent(out) :: provided
+  integer :: ierr, info, group, n, i, length, found
+  logical :: flag
+  character(len=MPI_MAX_PSET_NAME_LEN) :: name
+  character(len=30) :: level
+  call MPI_Info_create(info, ierr)
+  call MPI_Info_set(info, 'thread_level', 'MPI_THREAD_FUNNELED', ierr)
+  call MPI_Session_init(info, MPI_ERRORS_RETURN, session, ierr)
+  call must(ierr == MPI_SUCCESS .and. session /= MPI_SESSION_NULL, 'session_init')
+  call MPI_Info_free(info, ierr)
+  call MPI_Session_get_info(session, info, ierr)
+  call MPI_Info_get(info, 'thread_level', 30, level, flag, ierr)
+  call must(flag .and. level /= 'MPI_THREAD_SINGLE', 'thread_level')
+  call MPI_Info_free(info, ierr)
+  provided = MPI_THREAD_FUNNELED
+  call MPI_Session_get_num_psets(session, MPI_INFO_NULL, n, ierr)
+  found = 0
+  do i = 0, n - 1
+    length = MPI_MAX_PSET_NAME_LEN
+    call MPI_Session_get_nth_pset(session, MPI_INFO_NULL, i, length, name, ierr)
+    if (name == 'mpi://WORLD' .or. name == 'mpi://SELF') found = found + 1
+  end do
+  call must(found == 2, 'session_get_nth_pset')
+  call MPI_Session_get_pset_info(session, 'mpi://SELF', info, ierr)
+  call MPI_Info_get(info, 'mpi_size', 30, level, flag, ierr)
+  call must(flag .and. level == '1', 'session_get_pset_info')
+  call MPI_Info_free(info, ierr)
+  call MPI_Group_from_session_pset(session, 'mpi://WORLD', group, ierr)
+  call must(ierr == MPI_SUCCESS, 'group_from_session_pset')
+  call MPI_Comm_create_from_group(group, 'org.example.suite', MPI_INFO_NULL, MPI_ERRORS_RETURN, &
+       session_world, ierr)
+  call must(ierr == MPI_SUCCESS .and. session_world /= MPI_COMM_NULL, 'comm_create_from_group')
+  call MPI_Group_free(group, ierr)
+end subroutine begin
+
+subroutine finish
+  MPI_MODULE
+  implicit none
+  MPI_HEADER
+  integer :: ierr
+  logical :: flag
+  call MPI_Initialized(flag, ierr)
+  call must(.not. flag, 'initialized, without MPI_Init')
+  call MPI_Comm_free(session_world, ierr)
+  call MPI_Session_finalize(session, ierr)
+  call must(ierr == MPI_SUCCESS .and. session == MPI_SESSION_NULL, 'session_finalize')
+  call MPI_Finalized(flag, ierr)
+  call must(.not. flag, 'finalized, without MPI_Init')
+end subroutine finish
+#else
+subroutine begin(provided)
+  MPI_MODULE
+  implicit none
+  MPI_HEADER
+  integer, intent(out) :: provided
+  integer :: ierr, level
+  call MPI_Init_thread(MPI_THREAD_FUNNELED, provided, ierr)
+  call must(provided >= MPI_THREAD_FUNNELED, 'init_thread')
+  call MPI_Query_thread(level, ierr)
+  call must(level == provided, 'query_thread')
+end subroutine begin
+
+subroutine finish
+  MPI_MODULE
+  implicit none
+  MPI_HEADER
+  integer :: ierr
+  logical :: flag
+  call MPI_Finalize(ierr)
+  call MPI_Finalized(flag, ierr)
+  call must(flag, 'finalized')
+end subroutine finish
+#endif
+
 program suite
   MPI_MODULE
   implicit none
@@ -477,10 +662,7 @@ program suite
 
   call MPI_Initialized(flag, ierr)
   call must(.not. flag, 'initialized, too early')
-  call MPI_Init_thread(MPI_THREAD_FUNNELED, provided, ierr)
-  call must(provided >= MPI_THREAD_FUNNELED, 'init_thread')
-  call MPI_Query_thread(length, ierr)
-  call must(length == provided, 'query_thread')
+  call begin(provided)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierr)
   call MPI_Comm_size(MPI_COMM_WORLD, size, ierr)
   call MPI_Get_processor_name(name, length, ierr)
@@ -493,10 +675,10 @@ program suite
   call collectives(rank, size)
   call datatypes(rank, size)
   call communicators(rank, size)
+  call windows(rank, size)
+  call files(rank, size)
   call must(MPI_Wtime() >= start .and. MPI_Wtime() < start + 600, 'wtime')
   call MPI_Barrier(MPI_COMM_WORLD, ierr)
   if (rank == 0) print '(a)', 'ok'
-  call MPI_Finalize(ierr)
-  call MPI_Finalized(flag, ierr)
-  call must(flag, 'finalized')
+  call finish
 end program suite

@@ -47,7 +47,7 @@ fn works(mut compiler: Command, flavour: &Flavour, binary: &Path) {
 fn runs(binary: &Path) {
     for ranks in ["1", "2", "4"] {
         let mut job = clean(prefix().join("bin/mpirun"));
-        job.args(["-n", ranks]).arg(binary);
+        job.args(["-n", ranks]).arg(binary).env("SUITE_FILE", binary.with_extension("data"));
         assert_eq!(succeed(job).trim(), "ok");
     }
 }
@@ -108,6 +108,10 @@ fn own_installation() {
         ("module", "suite.F90", &["-DUSE_MPI"][..]),
         ("f08", "f08.F90", &[][..]),
         ("f08-optimised", "f08.F90", &["-O3"][..]),
+        // The same without MPI_Init.
+        ("header-sessions", "suite.F90", &["-DSESSIONS_ONLY"][..]),
+        ("module-sessions", "suite.F90", &["-DUSE_MPI", "-DSESSIONS_ONLY"][..]),
+        ("f08-sessions", "f08.F90", &["-DSESSIONS_ONLY"][..]),
     ];
     for (name, file, flags) in variants {
         let mut mpifort = Command::new(&wrapper);
