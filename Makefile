@@ -85,7 +85,7 @@ fuzz: setup ## what peers, strangers and users write, changed at random, for HPV
 flap: build ## jobs on test hosts while cables go out and in and processes are killed (10 minutes, root)
 	@scripts/mpi4py build $(STAGE)
 	@HPVM_PREFIX=$(abspath $(STAGE)) $(CARGO) test -p hpvm-tests --test jobs -- \
-	    --ignored --nocapture --test-threads 1 flap::
+	    --ignored --nocapture --test-threads 1 flap:: xdp::
 
 long-run: build ## treecode for hours (HPVM_LONG_RUN_SECONDS, 7200) while ranks are killed and hosts are cut off (root)
 	@HPVM_PREFIX=$(abspath $(STAGE)) $(CARGO) test -p hpvm-tests --test jobs -- \

@@ -202,7 +202,9 @@ fn a_killed_job_leaves_nothing_in_the_kernel() {
     held.is_gone(&hosts, 1);
 }
 
+/// Not in every run: a fault of a kernel that takes down an interface in use would stop all networks of the machine.
 #[test]
+#[ignore = "long: make flap"]
 fn an_interface_that_goes_away_and_addresses_that_change() {
     let Some(hosts) = hosts(2, &["--second"]) else { return };
     with_job(&hosts, "6", || {
