@@ -4,12 +4,10 @@
 use crate::error::BenchError;
 use crate::evaluate::LIMIT;
 use crate::machine::Machine;
-use crate::out::{out, outln};
 use crate::peers::compile;
 use crate::show::show;
 use crate::target::Target;
-use crate::versus::{self, Row, Side};
-use serde::Serialize;
+use crate::versus::{self, Report, Side};
 use std::path::{Path, PathBuf};
 
 /// What `hpvm bench armci` was asked to do.
@@ -32,17 +30,6 @@ pub struct Peer {
     /// Its `libarmci`, and the folder of its `armci.h`.
     pub library: PathBuf,
     pub include: PathBuf,
-}
-
-/// Everything that was found; also the form of `--json`.
-#[derive(Debug, Serialize)]
-struct Report {
-    machine: Machine,
-    rounds: u32,
-    rows: Vec<Row>,
-    /// Why there is no ARMCI-MPI beside hpvm.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    alone: Option<String>,
 }
 
 /// Measures and prints. Blocks for some seconds to some minutes.
@@ -91,20 +78,12 @@ impl Peer {
 }
 
 fn print(report: &Report) {
-    let Machine { cpu, cores, .. } = &report.machine;
-    outln!("ARMCI between two processes: {cpu}, {cores} processors, {} rounds", report.rounds);
-    if let Some(warning) = report.machine.warning() {
-        outln!("{warning}");
-    }
-    out!("{}", versus::table(&report.rows, "ARMCI-MPI"));
-    outln!(
-        "\nPuts and accumulates are followed by ARMCI_Fence. Lines with 'floor' are what the processor takes for as much in one \
-         process's own memory."
+    report.print(
+        "ARMCI between two processes",
+        "ARMCI-MPI",
+        "Puts and accumulates are followed by ARMCI_Fence. Lines with 'floor' are what the processor takes for as much in one \
+         process's own memory.",
     );
-    match &report.alone {
-        Some(why) => outln!("No ARMCI-MPI beside it: {why}"),
-        None => outln!("Ratios are of one round each; above 1 hpvm is better."),
-    }
 }
 
 #[cfg(test)]

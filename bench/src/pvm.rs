@@ -3,11 +3,9 @@
 use crate::error::BenchError;
 use crate::evaluate::LIMIT;
 use crate::machine::Machine;
-use crate::out::{out, outln};
 use crate::show::show;
 use crate::target::{self, prepend};
-use crate::versus::{self, Row, Side};
-use serde::Serialize;
+use crate::versus::{self, Report, Side};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -25,17 +23,6 @@ pub struct Plan {
     pub repeat: u32,
     pub quick: bool,
     pub json: bool,
-}
-
-/// Everything that was found; also the form of `--json`.
-#[derive(Debug, Serialize)]
-struct Report {
-    machine: Machine,
-    rounds: u32,
-    rows: Vec<Row>,
-    /// Why there is no PVM beside hpvm.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    alone: Option<String>,
 }
 
 /// Measures and prints. Blocks for some seconds to some minutes.
@@ -82,18 +69,7 @@ fn command(plan: &Plan) -> Command {
 }
 
 fn print(report: &Report) {
-    let Machine { cpu, cores, .. } = &report.machine;
-    outln!("PVM between two tasks: {cpu}, {cores} processors, {} rounds", report.rounds);
-    if let Some(warning) = report.machine.warning() {
-        outln!("{warning}");
-    }
-    out!("{}", versus::table(&report.rows, "PVM"));
-    match &report.alone {
-        Some(why) => outln!("\nNo PVM beside it: {why}"),
-        None => outln!(
-            "\nPVM routes directly from task to task. Ratios are of one round each; above 1 hpvm is better."
-        ),
-    }
+    report.print("PVM between two tasks", "PVM", "PVM routes directly from task to task.");
 }
 
 /// PVM of others, with its daemon.

@@ -1,6 +1,8 @@
 //! One program on hpvm and on one other implementation, in turn: what was found, point by point.
 
 use crate::error::BenchError;
+use crate::machine::Machine;
+use crate::out::{out, outln};
 use crate::progress::Progress;
 use crate::record::Record;
 use crate::stats::{self, Spread};
@@ -61,6 +63,34 @@ pub struct Row {
     pub ratios: Option<Spread>,
 }
 
+/// Everything that was found; also the form of `--json`.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    pub machine: Machine,
+    pub rounds: u32,
+    pub rows: Vec<Row>,
+    /// Why there is no peer beside hpvm.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alone: Option<String>,
+}
+
+impl Report {
+    /// For people. `note` says how `title` was measured.
+    pub fn print(&self, title: &str, peer: &str, note: &str) {
+        let Machine { cpu, cores, .. } = &self.machine;
+        outln!("{title}: {cpu}, {cores} processors, {} rounds", self.rounds);
+        if let Some(warning) = self.machine.warning() {
+            outln!("{warning}");
+        }
+        out!("{}", table(&self.rows, peer));
+        outln!("\n{note}");
+        match &self.alone {
+            Some(why) => outln!("No {peer} beside it: {why}"),
+            None => outln!("Ratios are of one round each; above 1 hpvm is better."),
+        }
+    }
+}
+
 /// A row for each point of the first run that all runs have; `theirs` may be empty.
 pub fn rows(ours: &[Vec<Record>], theirs: &[Vec<Record>]) -> Vec<Row> {
     let values = |runs: &[Vec<Record>], of: &Record| -> Option<Vec<f64>> {
@@ -95,7 +125,7 @@ pub fn rows(ours: &[Vec<Record>], theirs: &[Vec<Record>]) -> Vec<Row> {
 }
 
 /// The rows beside those of `peer`.
-pub fn table(rows: &[Row], peer: &str) -> Table {
+fn table(rows: &[Row], peer: &str) -> Table {
     let mut t = Table::new(&[
         "what",
         "how",
