@@ -6,12 +6,16 @@ use crate::program::{KEY, key, program};
 use crate::socket::Xsk;
 use std::io;
 use std::net::IpAddr;
+use std::time::{Duration, Instant};
 
 /// Endpoints and sockets that the tables of one interface hold.
 const ENDPOINTS: u32 = 256;
 const SOCKETS: u32 = 64;
 /// The queue whose frames are taken. Those of other queues are the kernel's, and come by the UDP socket.
 const QUEUE: u32 = 0;
+/// How long the program of a process that has ended may stay.
+const LEAVING: Duration = Duration::from_secs(1);
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// An interface that is to be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +74,29 @@ fn attach(interface: u32, mode: u32) -> io::Result<Attached> {
     Ok(Attached { link, endpoints, sockets })
 }
 
+/// As `attach`, with a socket. The kernel takes down the program of a process some moments after that has ended: a job that
+/// follows another waits for that, and gives up on a program that stays.
+fn open_free(interface: u32, mode: Mode) -> io::Result<(Xsk, Attached)> {
+    let flag = if mode == Mode::Generic { bpf::GENERIC } else { bpf::NATIVE };
+    let end = Instant::now() + LEAVING;
+    loop {
+        let opened = attach(interface, flag).and_then(|attached| {
+            Ok((Xsk::open(interface, QUEUE, mode == Mode::ZeroCopy)?, attached))
+        });
+        match opened {
+            Err(error) if is_taken(&error) && Instant::now() < end => {
+                std::thread::sleep(LOOK_EVERY);
+            }
+            opened => return opened,
+        }
+    }
+}
+
+/// Somebody else has the interface.
+fn is_taken(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EBUSY | libc::EEXIST))
+}
+
 /// What an error means here, for people.
 fn explain(name: &str, error: &io::Error) -> String {
     match error.raw_os_error() {
@@ -110,20 +137,12 @@ impl Device {
             if mode < best {
                 continue;
             }
-            let flag = if mode == Mode::Generic { bpf::GENERIC } else { bpf::NATIVE };
-            let opened = attach(interface.index, flag).and_then(|attached| {
-                Ok((Xsk::open(interface.index, QUEUE, mode == Mode::ZeroCopy)?, attached))
-            });
-            let (xsk, attached) = match opened {
+            let (xsk, attached) = match open_free(interface.index, mode) {
                 Ok(opened) => opened,
                 Err(error) => {
-                    let reason = explain(&name, &error);
-                    if matches!(
-                        error.raw_os_error(),
-                        Some(libc::EPERM | libc::EBUSY | libc::EEXIST)
-                    ) || mode == Mode::Generic
-                    {
-                        return Err(reason);
+                    let forbidden = error.raw_os_error() == Some(libc::EPERM);
+                    if forbidden || is_taken(&error) || mode == Mode::Generic {
+                        return Err(explain(&name, &error));
                     }
                     why = format!("no {}: {error}", mode.text());
                     continue;
