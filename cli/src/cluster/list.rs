@@ -5,12 +5,13 @@ use std::fmt::Write;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use hpvm_queue::describe::time;
 use hpvm_queue::job::{JobSummary, Outcome, State};
+use hpvm_queue::name::Name;
 use hpvm_queue::time::Stamp;
 use hpvm_serve::api::types::{Host, HostState, Hosts, Job, JobList};
 use hpvm_serve::client::Client;
 use serde_json::json;
 
-use super::{json_flag, server};
+use super::{job_words, json_flag, names, server};
 
 /// `hpvm queue`.
 pub fn queue_definition() -> Command {
@@ -139,10 +140,7 @@ pub fn columns<const N: usize>(rows: &[[String; N]], last: impl Iterator<Item = 
 }
 
 fn row(job: &JobSummary, now: Stamp) -> [String; 7] {
-    let id = match &job.array {
-        Some(array) => format!("{} ({}_{})", job.id, array.id, array.task),
-        None => job.id.to_string(),
-    };
+    let id = Name::from(job).to_string();
     let used = job.started.map_or(0, |started| job.ended.unwrap_or(now).since(started));
     let state = match (job.cancelling, job.state) {
         (true, _) => "cancelling",
@@ -179,9 +177,8 @@ pub fn show_definition() -> Command {
 
 /// Performs it.
 pub fn show(matches: &ArgMatches) -> Result<i32, String> {
-    for id in super::act::numbers(matches)? {
-        let path = format!("/api/v1/jobs/{id}");
-        let job = server::with(async |client: Client| client.get::<Job>(&path).await)?;
+    for name in names::all(&job_words(matches))? {
+        let job = names::job(name)?;
         let text = if matches.get_flag("json") {
             let mut value = serde_json::to_value(&job).map_err(|error| error.to_string())?;
             // Names that scripts know from elsewhere, there also when there is no value.
@@ -202,7 +199,7 @@ pub fn show(matches: &ArgMatches) -> Result<i32, String> {
 
 fn description(job: &Job) -> String {
     let own = &job.summary;
-    let mut out = format!("Job {} {}\n", own.id, printable(&own.name, 200));
+    let mut out = format!("Job {} {}\n", Name::from(own), printable(&own.name, 200));
     let mut line = |name: &str, value: Option<String>| {
         if let Some(value) = value {
             // Writing to a String cannot fail.
@@ -211,6 +208,7 @@ fn description(job: &Job) -> String {
     };
     let at = |at: Option<Stamp>| at.map(|at| at.to_string());
     line("state", Some(own.state.name().into()));
+    line("number", own.array.as_ref().map(|_| own.id.to_string()));
     line("reason", own.reason.clone());
     line("starts by", at(own.estimated_start));
     if let Some(outcome) = &own.outcome {

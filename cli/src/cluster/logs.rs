@@ -1,10 +1,11 @@
 //! `hpvm logs`: what a job has written, and writes.
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use hpvm_queue::name::Name;
 use hpvm_serve::client::{Client, Events, Failure, read};
 use hyper::Method;
 
-use super::server;
+use super::{names, server};
 
 /// The subcommand.
 pub fn definition() -> Command {
@@ -14,8 +15,7 @@ pub fn definition() -> Command {
             Arg::new("job")
                 .value_name("JOB")
                 .required(true)
-                .value_parser(value_parser!(i64))
-                .help("Number of the job"),
+                .help("Number of the job, or a task of an array, as 12_3"),
         )
         .arg(
             Arg::new("follow")
@@ -42,7 +42,8 @@ pub fn definition() -> Command {
 
 /// Performs it.
 pub fn run(matches: &ArgMatches) -> Result<i32, String> {
-    let id = *matches.get_one::<i64>("job").ok_or("logs: the job is missing")?;
+    let word = matches.get_one::<String>("job").ok_or("logs: the job is missing")?;
+    let id = names::one(word).map_err(|why| format!("logs: {why}"))?;
     let stderr = matches.get_flag("stderr");
     let offset = matches.get_one::<u32>("bytes").map_or(0, |bytes| -i64::from(*bytes));
     if matches.get_flag("follow") {
@@ -68,7 +69,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
 }
 
 /// Prints the output from a place on until the job has ended.
-pub fn follow(id: i64, stderr: bool, offset: i64) -> Result<(), String> {
+pub fn follow(id: Name, stderr: bool, offset: i64) -> Result<(), String> {
     let stream = if stderr { "stderr" } else { "stdout" };
     let mut at = offset;
     let done = server::with(async |client: Client| {

@@ -12,6 +12,7 @@ mod drain;
 mod list;
 mod login;
 mod logs;
+mod names;
 mod node;
 mod password;
 mod serve;
@@ -72,11 +73,23 @@ pub fn stepd(args: &[std::ffi::OsString]) -> i32 {
     hpvm_queue::stepd::main(args)
 }
 
+/// The number of the job that this is the name of, if the server can be asked and knows it.
+pub fn number(name: &str) -> Option<String> {
+    Some(names::job(name.parse().ok()?).ok()?.summary.id.to_string())
+}
+
 fn json_flag() -> Arg {
     Arg::new("json").long("json").action(ArgAction::SetTrue).help("Write JSON")
 }
 
-/// The numbers of jobs on a command line.
+/// The jobs on a command line.
 fn jobs_argument() -> Arg {
-    Arg::new("job").value_name("JOB").required(true).num_args(1..).help("Numbers of jobs")
+    let help =
+        "Numbers of jobs or of whole arrays; of an array, 12_3 is one task, 12_[1-3,7] are four";
+    Arg::new("job").value_name("JOB").required(true).num_args(1..).help(help)
+}
+
+/// The words of [`jobs_argument`].
+fn job_words(matches: &ArgMatches) -> Vec<String> {
+    matches.get_many::<String>("job").unwrap_or_default().cloned().collect()
 }

@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use hpvm_queue::check::SCRIPT_MAX;
-use hpvm_queue::job::JobSpec;
+use hpvm_queue::check::{self, SCRIPT_MAX};
+use hpvm_queue::job::{JobId, JobSpec};
 use hpvm_serve::api::types::{Job, Validated};
 use hpvm_serve::client::Client;
 
@@ -92,7 +92,7 @@ fn flags() -> Vec<Arg> {
             "dependency",
             Some('d'),
             "LIST",
-            "Jobs that must end first, as afterok:12 or afterany:12:13",
+            "Jobs that must end first, as afterok:12 (of an array, all of it), afterok:12_3 or afterany:12:13",
         ),
         value("priority", None, "N", "-1000 to 1000; a minute of waiting counts as 1 [default: 0]")
             .allow_hyphen_values(true),
@@ -174,6 +174,11 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
     let words: Vec<String> =
         matches.get_many::<String>("program").unwrap_or_default().cloned().collect();
     let spec = spec(matches, words).map_err(|text| format!("submit: {text}"))?;
+    if spec.array.is_some() && matches.get_flag("watch") {
+        let text = "submit: --watch shows the output of one job; with --array, --wait waits for all \
+                    tasks, and hpvm logs -f JOB_TASK shows one of them";
+        return Err(text.into());
+    }
     if matches.get_flag("test-only") {
         return test(matches, &spec);
     }
@@ -182,14 +187,15 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
         let key = hpvm_serve::secret::token().unwrap_or_default();
         client.post::<Job>("/api/v1/jobs", &[("idempotency-key", &key)], &spec).await
     })?;
-    let id = job.summary.id;
+    // Of an array, the array's.
+    let id = job.summary.array.as_ref().map_or(job.summary.id, |array| array.id);
     let follows = matches.get_flag("watch");
     let text = if matches.get_flag("json") {
         serde_json::to_string(&job).map_err(|error| error.to_string())?
     } else if matches.get_flag("parsable") {
         id.to_string()
     } else {
-        format!("Submitted job {id}")
+        submitted(id, job.spec.array.as_deref())
     };
     if follows && !matches.get_flag("json") && !matches.get_flag("parsable") {
         // Standard output is the job's.
@@ -198,12 +204,23 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
         crate::info::print(format!("{text}\n").as_bytes())?;
     }
     if follows {
-        logs::follow(id, false, 0)?;
+        logs::follow(id.into(), false, 0)?;
     }
     if follows || matches.get_flag("wait") {
-        return wait::for_job(id);
+        return wait::for_word(&id.to_string());
     }
     Ok(0)
+}
+
+/// What was made, for people.
+fn submitted(id: JobId, array: Option<&str>) -> String {
+    match array.and_then(|list| check::array(list).ok()).as_ref().map(|(tasks, _)| &tasks[..]) {
+        Some([only]) => format!("Submitted array {id}: task {id}_{only}"),
+        Some([first, .., last]) => {
+            format!("Submitted array {id}: tasks {id}_{first} to {id}_{last}")
+        }
+        _ => format!("Submitted job {id}"),
+    }
 }
 
 fn test(matches: &ArgMatches, spec: &JobSpec) -> Result<i32, String> {
@@ -369,12 +386,17 @@ fn fill(spec: &mut JobSpec, flags: &Given) -> Result<(), String> {
     Ok(())
 }
 
+/// Whether the queue sets it for a task of an array: a job that one submits is not that task.
+fn is_of_task(name: &str) -> bool {
+    ["HPVM_ARRAY_", "SLURM_ARRAY_"].iter().any(|prefix| name.starts_with(prefix))
+}
+
 /// What the job gets of our environment.
 fn environment(export: Option<&str>) -> BTreeMap<String, String> {
     let own: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(name, _)| !name.is_empty() && !name.contains('='))
-        .filter(|(name, _)| !super::server::is_ours(name))
+        .filter(|(name, _)| !super::server::is_ours(name) && !is_of_task(name))
         .collect();
     let mut env = BTreeMap::new();
     for word in export.unwrap_or("ALL").split(',') {

@@ -1,6 +1,7 @@
 //! Values as Slurm's commands take them.
 
 use hpvm_queue::job::{DependKind, Dependency};
+use hpvm_queue::name::Name;
 
 /// A time limit in seconds: `M`, `M:S`, `H:M:S`, `D-H`, `D-H:M`, `D-H:M:S`.
 pub fn time(text: &str) -> Result<u64, String> {
@@ -50,7 +51,7 @@ pub fn memory(text: &str) -> Result<u64, String> {
 pub fn dependencies(text: &str) -> Result<Vec<Dependency>, String> {
     let bad = |part: &str| {
         format!(
-            "'{part}' in '{text}'; expected afterok, afterany or afternotok and numbers of jobs, like afterok:12:13"
+            "'{part}' in '{text}'; expected afterok, afterany or afternotok and numbers of jobs, like afterok:12:13, or tasks of arrays, like afterok:12_3"
         )
     };
     let mut all = Vec::new();
@@ -62,10 +63,10 @@ pub fn dependencies(text: &str) -> Result<Vec<Dependency>, String> {
             Some("afternotok") => DependKind::AfterNotOk,
             _ => return Err(bad(part)),
         };
-        let jobs: Option<Vec<i64>> =
-            words.map(|word| word.parse().ok().filter(|job| *job > 0)).collect();
+        let jobs: Option<Vec<Name>> = words.map(|word| word.parse().ok()).collect();
         let jobs = jobs.filter(|jobs| !jobs.is_empty()).ok_or_else(|| bad(part))?;
-        all.extend(jobs.into_iter().map(|job| Dependency { kind, job }));
+        let depends = |Name { job, task }| Dependency { kind, job, task };
+        all.extend(jobs.into_iter().map(depends));
     }
     Ok(all)
 }
@@ -113,6 +114,9 @@ mod tests {
     #[test]
     fn depends() {
         assert_eq!(dependencies("afterok:1:2,afterany:3").unwrap().len(), 3);
+        let kind = DependKind::AfterOk;
+        let task = Dependency { kind, job: 12, task: Some(3) };
+        assert_eq!(dependencies("afterok:12_3"), Ok(vec![task]));
         for bad in ["", "after:1", "afterok", "afterok:", "afterok:x", "afterok:-1"] {
             assert!(dependencies(bad).is_err(), "{bad}");
         }

@@ -2,11 +2,12 @@
 
 use clap::{ArgMatches, Command};
 use hpvm_queue::job::{JobSummary, State};
+use hpvm_queue::name::{Name, Words};
 use hpvm_serve::api::types::Job;
 use hpvm_serve::client::{Client, Events, Failure};
 use hyper::Method;
 
-use super::{act, jobs_argument, server};
+use super::{job_words, jobs_argument, names, server};
 
 /// The subcommand.
 pub fn definition() -> Command {
@@ -18,46 +19,79 @@ pub fn definition() -> Command {
 /// Performs it.
 pub fn run(matches: &ArgMatches) -> Result<i32, String> {
     let mut code = 0;
-    for job in act::numbers(matches)? {
-        let ended = for_job(job)?;
+    for word in job_words(matches) {
+        let ended = for_word(&word)?;
         code = if code == 0 { ended } else { code };
     }
     Ok(code)
 }
 
+/// Waits for what a word means; of an array the code is the highest of its tasks, as sbatch has it.
+pub fn for_word(word: &str) -> Result<i32, String> {
+    let asked: Words = word.parse()?;
+    let Some(tasks) = asked.tasks else {
+        // Slurm splits tasks from this one, which is the last to end up as one of them.
+        let (code, job) = for_job(Name::from(asked.job))?;
+        let array = job.array.filter(|array| array.id == asked.job);
+        return array.map_or(Ok(code), |array| highest(&names::tasks(array.id)?));
+    };
+    let mut code = 0;
+    for task in tasks {
+        code = for_job(Name { job: asked.job, task: Some(task) })?.0.max(code);
+    }
+    Ok(code)
+}
+
+fn highest(jobs: &[JobSummary]) -> Result<i32, String> {
+    let mut code = 0;
+    for job in jobs {
+        let ended = job.outcome.as_ref().filter(|_| job.state == State::Ended);
+        code = ended
+            .map_or_else(|| Ok(for_job(Name::from(job))?.0), |o| Ok::<_, String>(o.exit_code()))?
+            .max(code);
+    }
+    Ok(code)
+}
+
 /// Waits for a job and gives its exit code: its own, 128 + signal, 124 for a time limit.
-pub fn for_job(id: i64) -> Result<i32, String> {
-    let ended = server::with(async |client: Client| ended(&client, id).await)?;
-    let outcome = ended.outcome.ok_or("the server does not say how the job ended")?;
+fn for_job(name: Name) -> Result<(i32, JobSummary), String> {
+    let ended = server::with(async |client: Client| ended(&client, name).await)?;
+    let outcome = ended.outcome.as_ref().ok_or("the server does not say how the job ended")?;
     if let Some(detail) = &outcome.detail {
         // If standard error is closed, there is nobody to tell.
         let _ = std::io::Write::write_fmt(
             &mut std::io::stderr(),
-            format_args!("hpvm: job {id}: {detail}\n"),
+            format_args!("hpvm: job {}: {detail}\n", Name::from(&ended)),
         );
     }
-    Ok(outcome.exit_code())
+    Ok((outcome.exit_code(), ended))
 }
 
-async fn ended(client: &Client, id: i64) -> Result<JobSummary, Failure> {
+async fn ended(client: &Client, name: Name) -> Result<JobSummary, Failure> {
     // A stream first, then a look: so the end cannot fall in between.
     let answer = client.send(Method::GET, "/api/v1/events", &[], None).await?;
     let mut events = Events::new(answer);
-    let job = client.get::<Job>(&format!("/api/v1/jobs/{id}")).await?;
+    let job = client.get::<Job>(&format!("/api/v1/jobs/{name}")).await?;
+    // A task that gets a record of its own only when Slurm starts it is asked for by its name.
+    let id = job.summary.id;
+    let is_it = |job: &JobSummary| match name.task {
+        Some(_) => Name::from(job) == name,
+        None => job.id == id,
+    };
     if job.summary.state == State::Ended {
         return Ok(job.summary);
     }
     while let Some(event) = events.next().await {
         if event.name == "job-removed" && event.data.contains(&format!("\"id\":{id}}}")) {
-            return Err(Failure::Broken(format!("the record of job {id} was removed")));
+            return Err(Failure::Broken(format!("the record of job {name} was removed")));
         }
         if event.name != "job" {
             continue;
         }
         let summary = serde_json::from_str::<JobSummary>(&event.data).ok();
-        if let Some(summary) = summary.filter(|job| job.id == id && job.state == State::Ended) {
+        if let Some(summary) = summary.filter(|job| is_it(job) && job.state == State::Ended) {
             return Ok(summary);
         }
     }
-    Err(Failure::Broken(format!("the server has ended; job {id} goes on: hpvm wait {id}")))
+    Err(Failure::Broken(format!("the server has ended; job {name} goes on: hpvm wait {name}")))
 }

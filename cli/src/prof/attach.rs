@@ -71,6 +71,9 @@ pub fn run(word: &str, offer: Offer, matches: &ArgMatches) -> Result<i32, String
 fn choose(word: &str) -> Result<Job, String> {
     let jobs = find::jobs();
     let found = find::choose(&jobs, word).or_else(|error| {
+        // A task of an array has a number, too, which the server knows.
+        let number = if word.contains('_') { crate::cluster::number(word) } else { None };
+        let word = number.as_deref().unwrap_or(word);
         let queued: Vec<_> = jobs.iter().filter(|job| find::is_queued_as(job, word)).collect();
         match queued[..] {
             [job] => Ok(job.clone()),

@@ -69,7 +69,7 @@ fn scenarios() {
         case(("POST", "/api/v1/jobs", good), 201, &["\"state\":\"held\"", "\"id\":1"], &[]),
         case(("GET", "/api/v1/jobs/1", ""), 200, &["command_line", "why_not"], &[]),
         case(("GET", "/api/v1/jobs/2", ""), 404, &["there is no job 2"], &[]),
-        case(("GET", "/api/v1/jobs/x", ""), 404, &["no number of a job"], &[]),
+        case(("GET", "/api/v1/jobs/x", ""), 404, &["no name of a job"], &[]),
         case(("GET", "/plain", ""), 200, &["&lt;script&gt;"], &["<script"]),
         case(("GET", "/plain/jobs/1", ""), 200, &["&lt;script&gt;"], &["<script"]),
         case(("GET", "/api/v1/jobs?state=ended", ""), 200, &["\"jobs\":[]"], &[]),

@@ -2,6 +2,7 @@
 
 use crate::common::{self, kill};
 use crate::server::Server;
+use serde_json::Value;
 
 fn code(output: &std::process::Output) -> i32 {
     output.status.code().unwrap()
@@ -71,7 +72,9 @@ fn an_array_is_many_jobs() {
     let id = server.submit(&[script.to_str().unwrap(), "x"]);
     assert!(common::until(|| server.jobs().iter().all(|job| job["state"] == "ended")));
     assert_eq!(server.jobs().len(), 3);
-    assert_eq!(server.show(id)["array"]["id"], id);
+    let first: Value =
+        serde_json::from_str(&server.good(&["show", "--json", &format!("{id}_1")])).unwrap();
+    assert_eq!((&first["array"]["id"], &first["id"]), (&id.into(), &id.into()), "{first}");
     for task in 1..=3 {
         let out = std::fs::read_to_string(server.dir.path().join(format!("out-{task}")));
         assert_eq!(out.unwrap(), format!("task {task} x\n"));
@@ -80,6 +83,76 @@ fn an_array_is_many_jobs() {
     server.good(&["cancel", &id.to_string()]);
     assert!(common::until(|| server.jobs().iter().all(|job| job["state"] == "ended")));
 }
+
+#[test]
+fn tasks_of_an_array_are_named_as_slurms_users_know_them() {
+    let server = Server::start();
+    let said =
+        server.good(&["submit", "-H", "-a", "0-9", "-o", "out-%A_%a", "sh", "-c", VARIABLES]);
+    let id: i64 = said.split(':').next().unwrap().rsplit(' ').next().unwrap().parse().unwrap();
+    assert_eq!(said, format!("Submitted array {id}: tasks {id}_0 to {id}_9\n"));
+    let name = |task: u32| format!("{id}_{task}");
+    let show = |task| -> Value {
+        serde_json::from_str(&server.good(&["show", "--json", &name(task)])).unwrap()
+    };
+    let states = |state: &str| -> Vec<u32> {
+        (0..10).filter(|task| show(*task)["state"] == state).collect()
+    };
+    assert!(server.good(&["queue"]).contains(&format!("{id}_3 ")), "{}", server.good(&["queue"]));
+    assert!(server.good(&["show", &name(3)]).starts_with(&format!("Job {id}_3 sh\n")));
+    assert_eq!(server.good(&["show", "--json", &id.to_string()]).lines().count(), 10, "all of it");
+    // Of a list, those tasks; the number of one task means that one, the array's all.
+    server.good(&["cancel", &format!("{id}_[1-3,7]")]);
+    assert_eq!(states("ended"), [1, 2, 3, 7]);
+    let number = show(4)["id"].to_string();
+    server.good(&["cancel", &number]);
+    assert_eq!(states("ended"), [1, 2, 3, 4, 7]);
+    server.good(&["cancel", &name(0)]);
+    assert_eq!(states("held"), [5, 6, 8, 9], "not all, although 0 has the array's number");
+    let refused = |words: &[&str], expected: &str| {
+        let output = server.hpvm(words);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && text.contains(expected), "{words:?}: {text}");
+    };
+    refused(
+        &["cancel", &format!("{id}_[8-11]")],
+        &format!("array {id} has no task 10-11; it has 0-9"),
+    );
+    refused(&["cancel", &format!("{id}_12")], &format!("there is no job {id}_12"));
+    refused(&["cancel", &format!("{id}_x")], "a task of an array like 12_3");
+    refused(&["cancel", &format!("{number}_[1-2]")], "is no array");
+    refused(&["logs", &id.to_string()], &format!("name one of its tasks, as {id}_0"));
+    refused(&["submit", "--watch", "-a", "0-1", "true"], "hpvm logs -f JOB_TASK");
+    refused(
+        &["submit", "-d", &format!("afterok:{id}_12"), "true"],
+        &format!("no job {id}_12 to depend on"),
+    );
+    assert_eq!(states("held"), [5, 6, 8, 9]);
+
+    // Who depends on the array waits for all of it, who depends on a task for that one.
+    let of_task = server.submit(&["-d", &format!("afterok:{id}_5"), "true"]);
+    let of_all = server.submit(&["-d", &format!("afterany:{id}"), "true"]);
+    let never = server.submit(&["-d", &format!("afterok:{id}"), "true"]);
+    server.good(&["release", &name(5)]);
+    assert_eq!(server.until(of_task, "ended")["exit_code"], 0);
+    let reason = server.show(of_all)["reason"].to_string();
+    assert!(reason.contains(&format!("waits for the end of job {id}")), "{reason}");
+    let expected = format!("{id} {id} 5 5 10 0 9\n");
+    let out = server.dir.path().join(format!("out-{id}_5"));
+    assert_eq!(std::fs::read_to_string(out).unwrap(), expected);
+    assert_eq!(server.good(&["logs", &name(5)]), expected);
+    server.good(&["release", &id.to_string()]);
+    assert_eq!(server.hpvm(&["wait", &id.to_string()]).status.code(), Some(143), "the highest");
+    assert_eq!(server.hpvm(&["wait", &format!("{id}_[5-6,8]")]).status.code(), Some(0));
+    server.until(of_all, "ended");
+    let waits = || server.show(never)["reason"].to_string().contains("can never start");
+    assert!(common::until(waits), "{}", server.show(never));
+    server.good(&["cancel", &never.to_string()]);
+}
+
+const VARIABLES: &str = "echo $HPVM_ARRAY_JOB_ID $SLURM_ARRAY_JOB_ID $HPVM_ARRAY_TASK_ID \
+                         $SLURM_ARRAY_TASK_ID $SLURM_ARRAY_TASK_COUNT $HPVM_ARRAY_TASK_MIN \
+                         $SLURM_ARRAY_TASK_MAX";
 
 #[test]
 fn a_launcher_in_a_script_starts_as_many_ranks_as_were_asked_for() {

@@ -67,7 +67,7 @@ fn mistakes_are_named() {
     for (flags, word) in [
         (&["top"][..], "standard output is no terminal; --once"),
         (&["top", "--once", "-f", "colour:red"], "'colour' in the filter; expected state, user"),
-        (&["top", "--once", "-j", "7"], "job 7 is not among those shown"),
+        (&["top", "--once", "-j", "7"], "there is no job 7"),
         (&["top", "--once", "--sort", "size"], "possible values: id, name"),
     ] {
         let output = server.hpvm(flags);

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use crate::job::{DependKind, Job, JobSpec, Share};
+use crate::name::Name;
 
 /// A word as a shell reads it back.
 pub fn quote(word: &str) -> String {
@@ -39,7 +40,7 @@ pub fn command_line(spec: &JobSpec) -> String {
         DependKind::AfterNotOk => "afternotok",
     };
     let depends: Vec<_> =
-        spec.depends_on.iter().map(|d| format!("{}:{}", kind(d.kind), d.job)).collect();
+        spec.depends_on.iter().map(|d| format!("{}:{}", kind(d.kind), Name::from(d))).collect();
     flag("-d", (!depends.is_empty()).then(|| depends.join(",")));
     flag("-a", spec.array.clone());
     flag("--max-restarts", (spec.max_restarts > 0).then(|| spec.max_restarts.to_string()));

@@ -135,13 +135,17 @@ pub enum DependKind {
     AfterNotOk,
 }
 
-/// A job that has to end first.
+/// A job that has to end first; of an array, all its tasks, or one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Dependency {
     pub kind: DependKind,
+    /// Number of a job, or of an array.
     #[schema(value_type = i64)]
     pub job: JobId,
+    /// This task of the array only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<u32>,
 }
 
 /// A job as it is asked for.

@@ -12,6 +12,7 @@ pub mod describe;
 pub mod driver;
 pub mod job;
 pub mod manager;
+pub mod name;
 pub mod node;
 pub mod policy;
 pub mod slurm;

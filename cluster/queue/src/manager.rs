@@ -9,6 +9,7 @@
 
 mod asked;
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -21,7 +22,8 @@ use std::time::{Duration, Instant};
 use crate::apply::Event;
 use crate::attempt::Attempt;
 use crate::driver::{Cluster, Driver, Embedded, Settings, Standing};
-use crate::job::{Job, JobId, OutcomeKind, Share, State};
+use crate::job::{Dependency, Job, JobId, OutcomeKind, Share, State};
+use crate::name::Name;
 use crate::node::{self, Fleet, NodeView};
 use crate::policy::{self, Other, Resources};
 use crate::store::list::Keep;
@@ -422,19 +424,29 @@ impl Manager {
         }
     }
 
+    /// How what a job depends on stands.
+    fn other(&self, on: &Dependency) -> Other {
+        let single = self.active.get(&on.job).filter(|job| job.summary.array.is_none());
+        if single.is_some() {
+            return Other::Active;
+        }
+        match self.store.depended(on) {
+            Ok(Some(Some(outcome))) => Other::Ended(outcome),
+            Ok(Some(None)) | Err(_) => Other::Active,
+            Ok(None) => Other::Unknown,
+        }
+    }
+
     /// Asks the policy and does as it says.
     fn schedule(&mut self) -> Result<(), StoreError> {
         let now = Stamp::now();
         let hosts = self.hosts();
-        let plan = policy::plan(now, &hosts, self.active.values(), |id| {
-            if self.active.contains_key(&id) {
-                return Other::Active;
-            }
-            match self.store.ended(id) {
-                Ok(Some((_, Some(outcome)))) => Other::Ended(outcome),
-                Ok(Some(_)) | Err(_) => Other::Active,
-                Ok(None) => Other::Unknown,
-            }
+        // Thousands may depend on the same array, which is looked at once.
+        let known = RefCell::new(BTreeMap::new());
+        let plan = policy::plan(now, &hosts, self.active.values(), |on| {
+            let mut known = known.borrow_mut();
+            let other = known.entry(Name::from(on)).or_insert_with(|| self.other(on));
+            other.clone()
         });
         let mut events: Vec<(&Job, Event)> = Vec::new();
         let attempt = |(id, shares): &(JobId, Vec<Share>)| {

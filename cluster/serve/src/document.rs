@@ -199,37 +199,44 @@ operation!(
         ("Idempotency-Key" = Option<String>, Header, description = "The same key and job again give the job that the first request made"),
         ("validate" = Option<u8>, Query, description = "1: check only; answers 200 with Validated")),
     responses(
-        (status = 201, body = Job, description = "Submitted; of an array, its first job"),
+        (status = 201, body = Job, description = "Submitted; of an array, its first job, whose number is the array's"),
         (status = 200, body = Validated, description = "With `validate=1`"),
         (status = 409, body = Problem, content_type = "application/problem+json", description = "The key was used for another job"),
         (status = 422, body = Problem, content_type = "application/problem+json"),
         (status = 507, body = Problem, content_type = "application/problem+json", description = "The store's disk is full")));
 operation!(
     /// A job.
-    job, get, path = "/api/v1/jobs/{id}", params(("id" = i64, Path)),
+    job, get, path = "/api/v1/jobs/{id}", params(("id" = String, Path, description = "Number of a job, or a task of an array: `12_3`")),
     responses((status = 200, body = Job), (status = 404, body = Problem, content_type = "application/problem+json")));
 operation!(
     /// Remove the record and the kept output of a job that has ended.
-    delete_job, delete, path = "/api/v1/jobs/{id}", params(("id" = i64, Path)),
+    delete_job, delete, path = "/api/v1/jobs/{id}", params(("id" = String, Path, description = "Number of a job, or a task of an array: `12_3`")),
     responses((status = 204, description = "Removed"),
         (status = 409, body = Problem, content_type = "application/problem+json")));
 operation!(
     /// End a job. Its record and output stay.
     cancel, post, path = "/api/v1/jobs/{id}/cancel",
-    params(("id" = i64, Path), ("array" = Option<bool>, Query, description = "All jobs of the array that the job belongs to")),
+    params(("id" = String, Path, description = "Number of a job, or a task of an array: `12_3`"), ("array" = Option<bool>, Query, description = "With the number of an array: all its tasks"),
+        ("tasks" = Option<String>, Query, description = "With the number of an array: these tasks, as `1-3,7`")),
     responses((status = 200, body = Job), (status = 409, body = Problem, content_type = "application/problem+json")));
 operation!(
     /// Keep a job from starting.
-    hold, post, path = "/api/v1/jobs/{id}/hold", params(("id" = i64, Path)),
+    hold, post, path = "/api/v1/jobs/{id}/hold",
+    params(("id" = String, Path, description = "Number of a job, or a task of an array: `12_3`"),
+        ("array" = Option<bool>, Query, description = "With the number of an array: all its tasks"),
+        ("tasks" = Option<String>, Query, description = "With the number of an array: these tasks, as `1-3,7`")),
     responses((status = 200, body = Job), (status = 409, body = Problem, content_type = "application/problem+json")));
 operation!(
     /// Let a job start that was held.
-    release, post, path = "/api/v1/jobs/{id}/release", params(("id" = i64, Path)),
+    release, post, path = "/api/v1/jobs/{id}/release",
+    params(("id" = String, Path, description = "Number of a job, or a task of an array: `12_3`"),
+        ("array" = Option<bool>, Query, description = "With the number of an array: all its tasks"),
+        ("tasks" = Option<String>, Query, description = "With the number of an array: these tasks, as `1-3,7`")),
     responses((status = 200, body = Job), (status = 409, body = Problem, content_type = "application/problem+json")));
 operation!(
     /// A part of a job's output, at most 1 MiB.
     output, get, path = "/api/v1/jobs/{id}/output",
-    params(("id" = i64, Path),
+    params(("id" = String, Path, description = "Number of a job, or a task of an array: `12_3`"),
         ("stream" = Option<String>, Query, description = "`stdout` or `stderr`"),
         ("offset" = Option<i64>, Query, description = "First byte; from the end if negative"),
         ("limit" = Option<u64>, Query, description = "At most so many bytes"),
@@ -242,17 +249,17 @@ operation!(
 operation!(
     /// A job's output as events `output` (data: JSON text; id: offset behind it), until `end`.
     follow, get, path = "/api/v1/jobs/{id}/output/follow",
-    params(("id" = i64, Path), ("stream" = Option<String>, Query), ("offset" = Option<i64>, Query),
+    params(("id" = String, Path, description = "Number of a job, or a task of an array: `12_3`"), ("stream" = Option<String>, Query), ("offset" = Option<i64>, Query),
         ("Last-Event-ID" = Option<String>, Header)),
     responses((status = 200, content_type = "text/event-stream", body = String)));
 operation!(
     /// The script of a job that has one.
-    script, get, path = "/api/v1/jobs/{id}/script", params(("id" = i64, Path)),
+    script, get, path = "/api/v1/jobs/{id}/script", params(("id" = String, Path, description = "Number of a job, or a task of an array: `12_3`")),
     responses((status = 200, content_type = "text/plain", body = String),
         (status = 404, body = Problem, content_type = "application/problem+json")));
 operation!(
     /// What the ranks of a running job do.
-    ranks, get, path = "/api/v1/jobs/{id}/ranks", params(("id" = i64, Path)),
+    ranks, get, path = "/api/v1/jobs/{id}/ranks", params(("id" = String, Path, description = "Number of a job, or a task of an array: `12_3`")),
     responses((status = 200, body = Ranks),
         (status = 409, body = Problem, content_type = "application/problem+json", description = "It does not run"),
         (status = 501, body = Problem, content_type = "application/problem+json", description = "Its Slurm does not let the server look"),
@@ -260,13 +267,13 @@ operation!(
 operation!(
     /// Who sent how much to whom.
     matrix, get, path = "/api/v1/jobs/{id}/matrix",
-    params(("id" = i64, Path), ("unit" = Option<String>, Query, description = "`bytes` or `messages`")),
+    params(("id" = String, Path, description = "Number of a job, or a task of an array: `12_3`"), ("unit" = Option<String>, Query, description = "`bytes` or `messages`")),
     responses((status = 200, body = Matrix),
         (status = 501, body = Problem, content_type = "application/problem+json", description = "Its ranks do not count it (`HPVM_MONITOR=0`)")));
 operation!(
     /// What the kernel and the processor count for each rank of a running job. The first request begins to count; it ends when
     /// nobody has asked for a while.
-    counters, get, path = "/api/v1/jobs/{id}/counters", params(("id" = i64, Path)),
+    counters, get, path = "/api/v1/jobs/{id}/counters", params(("id" = String, Path, description = "Number of a job, or a task of an array: `12_3`")),
     responses((status = 200, body = Counters)));
 operation!(
     /// For `hpvm node`, with a token of the scope `node`: what a host has, in exchange for its orders.

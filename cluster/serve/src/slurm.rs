@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use axum::http::StatusCode;
 
+use crate::api::act::Act;
 use crate::api::types::{Host, HostState, QueueInfo};
 use crate::app::{App, blocking};
 use crate::auth::Who;
@@ -152,26 +153,28 @@ pub async fn estimate(app: &App, slurm: Slurm, new: New) -> Result<Option<Stamp>
     .await
 }
 
-/// Passes on what shall be done with a job.
+/// Passes on what shall be done with a job, an array, or tasks of one; `number` is the job's or the
+/// array's.
 pub async fn act(
     app: &App,
     slurm: Slurm,
     who: &Who,
-    id: JobId,
-    action: &'static str,
+    number: JobId,
+    name: String,
+    act: Act,
 ) -> Result<(), Problem> {
-    let asked = slurm.clone();
+    let (asked, words) = (slurm.clone(), name.clone());
     blocking(move || {
-        let done = match action {
-            "cancel" => asked.cancel(id),
-            "hold" => asked.hold(id),
-            _ => asked.release(id),
+        let done = match act {
+            Act::Cancel => asked.cancel(&words),
+            Act::Hold => asked.hold(&words),
+            Act::Release => asked.release(&words),
         };
         done.map_err(refused)
     })
     .await?;
-    app.change(who, action, format!("job {id}"), |_| Ok(())).await?;
-    refresh(app, slurm, id).await
+    app.change(who, act.name(), format!("job {name}"), |_| Ok(())).await?;
+    refresh(app, slurm, number).await
 }
 
 /// Passes on what shall be done with a node.

@@ -768,11 +768,19 @@ export interface components {
          * @enum {string}
          */
         DependKind: "afterok" | "afterany" | "afternotok";
-        /** @description A job that has to end first. */
+        /** @description A job that has to end first; of an array, all its tasks, or one. */
         Dependency: {
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Number of a job, or of an array.
+             */
             job: number;
             kind: components["schemas"]["DependKind"];
+            /**
+             * Format: int32
+             * @description This task of the array only.
+             */
+            task?: number | null;
         };
         /** @description Disks: bytes per second of all whole devices, and the room where jobs' data lie. */
         Disk: {
@@ -1702,7 +1710,7 @@ export interface operations {
                     "application/json": components["schemas"]["Validated"];
                 };
             };
-            /** @description Submitted; of an array, its first job */
+            /** @description Submitted; of an array, its first job, whose number is the array's */
             201: {
                 headers: {
                     [name: string]: unknown;
@@ -1744,7 +1752,8 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                id: number;
+                /** @description Number of a job, or a task of an array: `12_3` */
+                id: string;
             };
             cookie?: never;
         };
@@ -1773,7 +1782,8 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                id: number;
+                /** @description Number of a job, or a task of an array: `12_3` */
+                id: string;
             };
             cookie?: never;
         };
@@ -1799,12 +1809,15 @@ export interface operations {
     cancel: {
         parameters: {
             query?: {
-                /** @description All jobs of the array that the job belongs to */
+                /** @description With the number of an array: all its tasks */
                 array?: boolean;
+                /** @description With the number of an array: these tasks, as `1-3,7` */
+                tasks?: string;
             };
             header?: never;
             path: {
-                id: number;
+                /** @description Number of a job, or a task of an array: `12_3` */
+                id: string;
             };
             cookie?: never;
         };
@@ -1833,7 +1846,8 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                id: number;
+                /** @description Number of a job, or a task of an array: `12_3` */
+                id: string;
             };
             cookie?: never;
         };
@@ -1851,10 +1865,16 @@ export interface operations {
     };
     hold: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description With the number of an array: all its tasks */
+                array?: boolean;
+                /** @description With the number of an array: these tasks, as `1-3,7` */
+                tasks?: string;
+            };
             header?: never;
             path: {
-                id: number;
+                /** @description Number of a job, or a task of an array: `12_3` */
+                id: string;
             };
             cookie?: never;
         };
@@ -1886,7 +1906,8 @@ export interface operations {
             };
             header?: never;
             path: {
-                id: number;
+                /** @description Number of a job, or a task of an array: `12_3` */
+                id: string;
             };
             cookie?: never;
         };
@@ -1925,7 +1946,8 @@ export interface operations {
             };
             header?: never;
             path: {
-                id: number;
+                /** @description Number of a job, or a task of an array: `12_3` */
+                id: string;
             };
             cookie?: never;
         };
@@ -1965,7 +1987,8 @@ export interface operations {
                 "Last-Event-ID"?: string | null;
             };
             path: {
-                id: number;
+                /** @description Number of a job, or a task of an array: `12_3` */
+                id: string;
             };
             cookie?: never;
         };
@@ -1986,7 +2009,8 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                id: number;
+                /** @description Number of a job, or a task of an array: `12_3` */
+                id: string;
             };
             cookie?: never;
         };
@@ -2031,10 +2055,16 @@ export interface operations {
     };
     release: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description With the number of an array: all its tasks */
+                array?: boolean;
+                /** @description With the number of an array: these tasks, as `1-3,7` */
+                tasks?: string;
+            };
             header?: never;
             path: {
-                id: number;
+                /** @description Number of a job, or a task of an array: `12_3` */
+                id: string;
             };
             cookie?: never;
         };
@@ -2063,7 +2093,8 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                id: number;
+                /** @description Number of a job, or a task of an array: `12_3` */
+                id: string;
             };
             cookie?: never;
         };

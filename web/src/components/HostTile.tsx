@@ -2,6 +2,7 @@
 
 import { useCallback } from "preact/hooks";
 import type { CpuUse, Host, JobSummary } from "../api/types";
+import { nameOf } from "../model/name";
 import { bytes, percent, rate } from "../model/units";
 import { now } from "../state/clock";
 import { isOld, RECENT, recentUse } from "../state/hosts";
@@ -24,8 +25,8 @@ export function HostTile({ host, jobs }: { host: Host; jobs: readonly JobSummary
       <ul class="runs" aria-label={`Jobs on ${host.name}`}>
         {jobs.slice(0, 4).map((job) => (
           <li>
-            <a href={jobPath(job.id)}>
-              {job.id} {job.name}
+            <a href={jobPath(nameOf(job))}>
+              {nameOf(job)} {job.name}
             </a>
           </li>
         ))}

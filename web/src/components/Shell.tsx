@@ -8,6 +8,7 @@ import { info, link, retry } from "../state/live";
 import { address, go, route, type Route } from "../state/route";
 import { isAdmin, session, signOut } from "../state/session";
 import { nextTheme, theme } from "../state/theme";
+import { JOB_NAME } from "../model/name";
 import { relative } from "../model/units";
 import { KeysPanel } from "./KeysPanel";
 
@@ -111,7 +112,7 @@ function Search() {
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
     const text = String(new FormData(event.currentTarget as HTMLFormElement).get("q") ?? "").trim();
-    if (/^\d+$/.test(text)) go(`/jobs/${text}`);
+    if (JOB_NAME.test(text)) go(`/jobs/${text}`);
     else go(`/jobs?filter=${encodeURIComponent(text)}`);
   };
   return (

@@ -100,7 +100,7 @@ export function fromSpec(spec: JobSpec): Draft {
     queue: text(spec.queue),
     priority: spec.priority ? String(spec.priority) : "",
     max_restarts: spec.max_restarts ? String(spec.max_restarts) : "",
-    depends_on: (spec.depends_on ?? []).map((each) => `${each.kind}:${each.job}`).join(", "),
+    depends_on: dependencies(spec),
     array: text(spec.array),
     workdir: text(spec.workdir),
     stdout: text(spec.stdout),
@@ -115,15 +115,19 @@ function limitText(seconds: number): string {
   return seconds % 60 === 0 && seconds < 3600 ? String(seconds / 60) : duration(seconds);
 }
 
+export const dependencies = ({ depends_on }: JobSpec): string =>
+  (depends_on ?? []).map(({ kind, job, task }) => `${kind}:${job}${task == null ? "" : `_${task}`}`).join(", ");
+
 type Dependencies = NonNullable<JobSpec["depends_on"]>;
 
 function parseDependencies(text: string): Dependencies | undefined {
   const list: Dependencies = [];
   for (const part of text.split(/[\s,]+/).filter(Boolean)) {
-    const match = /^(afterok|afterany|afternotok)((?::\d+)+)$/.exec(part);
+    const match = /^(afterok|afterany|afternotok)((?::\d+(?:_\d+)?)+)$/.exec(part);
     if (!match) return undefined;
-    for (const job of (match[2] ?? "").split(":").filter(Boolean)) {
-      list.push({ kind: match[1] as Dependencies[number]["kind"], job: Number(job) });
+    for (const name of (match[2] ?? "").split(":").filter(Boolean)) {
+      const [job = 0, task] = name.split("_").map(Number);
+      list.push({ kind: match[1] as Dependencies[number]["kind"], job, ...(task === undefined ? {} : { task }) });
     }
   }
   return list;

@@ -2,6 +2,7 @@
 // colon is part of a name, or a job's number. Words are joined by "and".
 
 import type { JobSummary } from "../api/types";
+import { JOB_NAME, nameOf } from "./name";
 
 export interface Filter {
   terms: Term[];
@@ -41,7 +42,7 @@ export function parseFilter(text: string): Filter {
     const key = word.slice(0, colon);
     const value = word.slice(colon + 1).toLowerCase();
     if (colon < 0) {
-      terms.push({ key: /^\d+$/.test(word) ? "id" : "name", value: word.toLowerCase() });
+      terms.push({ key: JOB_NAME.test(word) ? "id" : "name", value: word.toLowerCase() });
     } else if (!(KEYS as readonly string[]).includes(key)) {
       problem ??= `"${key}" is not known; known are ${KEYS.join(", ")}`;
     } else if (key === "state" && value && !value.split(",").every((state) => state in STATES)) {
@@ -70,7 +71,7 @@ export function matches(filter: Filter, job: JobSummary, me: string): boolean {
       case "array":
         return String(job.array?.id ?? "") === value;
       case "id":
-        return String(job.id) === value;
+        return String(job.id) === value || nameOf(job) === value;
     }
   });
 }

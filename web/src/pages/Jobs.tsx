@@ -9,6 +9,7 @@ import { StateOf } from "../components/State";
 import { Grid } from "../components/VirtualList";
 import { useKeys } from "../keys/keys";
 import { matches, parseFilter, query } from "../model/filter";
+import { nameOf } from "../model/name";
 import { percent } from "../model/units";
 import { recentUse, version as hostsVersion } from "../state/hosts";
 import * as jobs from "../state/jobs";
@@ -133,7 +134,7 @@ function Table({ rows, active, setActive }: TableProps) {
       columns={HEADS.length}
       active={active}
       setActive={setActive}
-      open={(index) => rows[index] && go(jobPath(rows[index].id))}
+      open={(index) => rows[index] && go(jobPath(nameOf(rows[index])))}
       rowKey={(index) => rows[index]?.id ?? index}
       header={HEADS.map((head) => (
         <span role="columnheader">{head}</span>
@@ -159,8 +160,8 @@ function Cells({ job }: { job: JobSummary }) {
   return (
     <>
       <span role="gridcell" class="number">
-        <a href={jobPath(job.id)} tabIndex={-1}>
-          {job.id}
+        <a href={jobPath(nameOf(job))} tabIndex={-1}>
+          {nameOf(job)}
         </a>
       </span>
       <span role="gridcell">

@@ -8,6 +8,7 @@ import { Command, Empty, HintNote, Panel, Progress, When } from "../components/s
 import { StateOf } from "../components/State";
 import * as hosts from "../state/hosts";
 import * as jobs from "../state/jobs";
+import { nameOf } from "../model/name";
 import { since } from "../model/outcome";
 import { jobPath } from "../state/route";
 
@@ -94,8 +95,8 @@ function List({ jobs, empty, children }: ListProps) {
     <ul class="jobs">
       {jobs.slice(0, ROWS).map((job) => (
         <li key={job.id}>
-          <a href={jobPath(job.id)}>
-            <span class="number">{job.id}</span> {job.name}
+          <a href={jobPath(nameOf(job))}>
+            <span class="number">{nameOf(job)}</span> {job.name}
           </a>
           <StateOf job={job} />
           <span class="more">{children(job)}</span>

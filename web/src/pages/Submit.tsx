@@ -6,6 +6,7 @@ import { get, post, Refused } from "../api/client";
 import type { Job, JobSpec, Queues, Validated } from "../api/types";
 import { Command, Trouble, When } from "../components/small";
 import { EMPTY, fromSpec, toSpec, type Draft, type Field, type Problems } from "../model/draft";
+import { JOB_NAME, nameOf } from "../model/name";
 import * as jobs from "../state/jobs";
 import { address, go, jobPath, setParameter } from "../state/route";
 import { useResource } from "../state/resource";
@@ -104,7 +105,7 @@ function useDraft(): [Draft, (draft: Draft) => void] {
   const from = address.value.searchParams.get("from");
   const [draft, setDraft] = useState<Draft>(() => (from ? EMPTY : kept()));
   useEffect(() => {
-    if (!from || !/^\d+$/.test(from)) return;
+    if (!from || !JOB_NAME.test(from)) return;
     const stop = new AbortController();
     get<Job>(`/jobs/${from}`, stop.signal).then(
       (job) => setDraft(fromSpec(job.spec)),
@@ -184,7 +185,7 @@ function useSending(spec: JobSpec): Sending {
       const job = await post<Job>("/jobs", spec, { "Idempotency-Key": key.current.value });
       jobs.merge([job], at);
       key.current = { text: "", value: "" };
-      go(jobPath(job.id));
+      go(jobPath(nameOf(job)));
       return true;
     } catch (error) {
       setFailed({ text, error });

@@ -1,6 +1,7 @@
 // The address is the state of the page: every list, job and host has one of its own.
 
 import { computed, signal } from "@preact/signals";
+import { JOB_NAME } from "../model/name";
 
 export const JOB_TABS = ["output", "ranks", "counters", "timeline", "files", "script"] as const;
 export type JobTab = (typeof JOB_TABS)[number];
@@ -8,7 +9,7 @@ export type JobTab = (typeof JOB_TABS)[number];
 export type Route =
   | { page: "overview" }
   | { page: "jobs" }
-  | { page: "job"; id: number; tab: JobTab }
+  | { page: "job"; id: string; tab: JobTab }
   | { page: "submit" }
   | { page: "hosts" }
   | { page: "host"; name: string }
@@ -24,8 +25,8 @@ export function parse(path: string): Route {
   const tab = (JOB_TABS as readonly string[]).includes(third ?? "output");
   if (first === "") return { page: "overview" };
   if (first === "jobs" && second === undefined) return { page: "jobs" };
-  if (first === "jobs" && /^\d+$/.test(second ?? "") && tab) {
-    return { page: "job", id: Number(second), tab: (third ?? "output") as JobTab };
+  if (first === "jobs" && JOB_NAME.test(second ?? "") && tab) {
+    return { page: "job", id: second ?? "", tab: (third ?? "output") as JobTab };
   }
   if (first === "submit" && second === undefined) return { page: "submit" };
   if (first === "hosts" && second === undefined) return { page: "hosts" };
@@ -43,7 +44,7 @@ function decode(text: string): string {
   }
 }
 
-export const jobPath = (id: number, tab?: JobTab): string => `/jobs/${id}${tab ? `/${tab}` : ""}`;
+export const jobPath = (id: number | string, tab?: JobTab): string => `/jobs/${id}${tab ? `/${tab}` : ""}`;
 export const hostPath = (name: string): string => `/hosts/${encodeURIComponent(name)}`;
 
 /// Goes to another address. With `replace` the present one is not kept for "back".

@@ -61,6 +61,23 @@ browserTest(
   },
 );
 
+browserTest(
+  "a task of an array is named as Slurm's users know it",
+  { prepare: (mock) => mock.add(job(12, { name: "zero", array: { id: 12, task: 0 } }), job(14, { name: "two", array: { id: 12, task: 2 } })) },
+  async ({ page, mock, open }) => {
+    await open("/jobs?filter=12_2");
+    assert.equal((await row(page, "Jobs", "two"))["Job"], "12_2");
+    assert.equal(await page.getByRole("row", { name: /zero/ }).count(), 0);
+    await page.getByRole("link", { name: "12_2" }).click();
+    await page.getByRole("heading", { name: "Job 12_2 two" }).waitFor();
+    assert.equal(new URL(page.url()).pathname, "/jobs/12_2");
+    mock.put(job(14, { name: "renamed", array: { id: 12, task: 2 } }));
+    await page.getByRole("heading", { name: "Job 12_2 renamed" }).waitFor();
+    await page.getByRole("button", { name: "Cancel" }).click();
+    await page.getByText("Cancel job 12_2?").waitFor();
+  },
+);
+
 browserTest("a wrong filter says what is known", { prepare: (mock) => mock.add(job(1)) }, async ({ page, open }) => {
   await open("/jobs?filter=colour:red");
   await page.getByText('"colour" is not known; known are state, user').waitFor();

@@ -3,6 +3,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { AuditEntry, Counters, Host, Job, JobSpec, JobSummary, Matrix, Rank, Series, Token, User } from "../../src/api/types";
+import { nameOf } from "../../src/model/name";
 import { commandLine, host, job as aJob, pending, whole } from "./data";
 import { Events } from "./events";
 import { body, sendFile, sendJson, sendProblem } from "./http";
@@ -93,7 +94,7 @@ export class Mock {
     if (room === "jobs" && name === undefined) {
       return request.method === "POST" ? this.submit(request, response, url) : this.list(response, url);
     }
-    if (room === "jobs") return this.job(request, response, Number(name), [part, rest], url);
+    if (room === "jobs") return this.job(request, response, this.number(name ?? ""), [part, rest], url);
     if (room === "users") return sendJson(response, 200, { users: USERS });
     if (room === "tokens") return sendJson(response, 200, { tokens: [TOKEN] });
     if (room === "audit") return sendJson(response, 200, { entries: [CHANGE], next_before: 1 });
@@ -173,6 +174,12 @@ export class Mock {
       return;
     }
     sendJson(response, 201, this.whole(id));
+  }
+
+  /// The number of the job that a name means; 0 for none.
+  private number(name: string): number {
+    if (!name.includes("_")) return Number(name);
+    return [...this.jobs.values()].find((each) => nameOf(each) === name)?.id ?? 0;
   }
 
   private whole(id: number): Job {

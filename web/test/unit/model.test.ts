@@ -95,7 +95,7 @@ test("words as a shell splits them", () => {
 test("a job in the form is the job that comes out", () => {
   const spec: JobSpec = {
     name: "x", command: ["./a b", "1"], args: [], ranks: 4, nodes: 2, cpus_per_rank: 3, time_limit_seconds: 5430, memory_bytes: 3 * 2 ** 29,
-    queue: "main", priority: 5, max_restarts: 3, depends_on: [{ kind: "afterok", job: 3 }, { kind: "afterany", job: 4 }], array: "0-3%2",
+    queue: "main", priority: 5, max_restarts: 3, depends_on: [{ kind: "afterok", job: 3, task: 2 }, { kind: "afterany", job: 4 }], array: "0-3%2",
     workdir: "/tmp", stdout: "o.%j", stderr: null, env: { A: "b=c", B: "" }, hold: true,
   };
   const { spec: back, problems } = toSpec(fromSpec(spec));

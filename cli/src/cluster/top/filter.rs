@@ -2,6 +2,7 @@
 //! colon is part of a name, or a job's number. Words are joined by "and".
 
 use hpvm_queue::job::{JobSummary, Outcome, State};
+use hpvm_queue::name::Name;
 
 const KEYS: [&str; 7] = ["state", "user", "name", "host", "queue", "array", "id"];
 const STATES: [&str; 8] =
@@ -38,14 +39,14 @@ impl Filter {
             "host" => job.hosts.iter().any(|host| same(host, value)),
             "queue" => same(&job.queue, value),
             "array" => job.array.as_ref().is_some_and(|array| array.id.to_string() == *value),
-            _ => job.id.to_string() == *value,
+            _ => job.id.to_string() == *value || Name::from(job).to_string() == *value,
         })
     }
 }
 
 fn term(word: &str) -> Result<(&'static str, String), String> {
     let Some((key, value)) = word.split_once(':') else {
-        let number = word.bytes().all(|byte| byte.is_ascii_digit());
+        let number = word.parse::<Name>().is_ok();
         return Ok((if number { "id" } else { "name" }, word.to_lowercase()));
     };
     let value = value.to_lowercase();

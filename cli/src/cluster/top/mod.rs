@@ -8,10 +8,11 @@ mod watch;
 
 use std::io::IsTerminal;
 
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 use hpvm_queue::job::State;
+use hpvm_queue::name::Name;
 use hpvm_queue::time::Stamp;
-use hpvm_serve::api::types::Session;
+use hpvm_serve::api::types::{Job, Session};
 use hpvm_serve::client::{Client, Failure};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -69,7 +70,6 @@ pub fn definition() -> Command {
                 .short('j')
                 .long("job")
                 .value_name("JOB")
-                .value_parser(value_parser!(i64).range(1..))
                 .help("Show the ranks of this job [default: the first that runs]"),
         )
         .arg(
@@ -93,8 +93,8 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
     }
     let model = server::with(async |client: Client| load(&client, matches).await)?;
     let now = Stamp::now();
-    if let Some(job) = matches.get_one::<i64>("job")
-        && model.selected(now).is_none_or(|selected| selected.id != *job)
+    if let Some(job) = matches.get_one::<String>("job")
+        && model.selected(now).is_none_or(|selected| Some(selected.id) != model.chosen)
     {
         return Err(format!("top: job {job} is not among those shown; hpvm show {job}"));
     }
@@ -113,12 +113,19 @@ async fn load(client: &Client, matches: &ArgMatches) -> Result<Model, Failure> {
     let text = matches.get_one::<String>("filter").map_or("", String::as_str);
     let filter = Filter::parse(text).map_err(|why| Failure::Broken(format!("top: {why}")))?;
     let sort = matches.get_one::<String>("sort");
+    let chosen = match matches.get_one::<String>("job") {
+        Some(word) => {
+            let name: Name = word.parse().map_err(|why| Failure::Broken(format!("top: {why}")))?;
+            Some(client.get::<Job>(&format!("/api/v1/jobs/{name}")).await?.summary.id)
+        }
+        None => None,
+    };
     let mut model = Model {
         filter,
         sort: SORTS.iter().position(|known| Some(*known) == sort.map(String::as_str)).unwrap_or(0),
         reverse: matches.get_flag("reverse"),
         all: matches.get_flag("all"),
-        chosen: matches.get_one::<i64>("job").copied(),
+        chosen,
         me: client.get::<Session>("/api/v1/session").await?.user,
         ..Model::default()
     };

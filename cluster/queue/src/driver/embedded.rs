@@ -11,12 +11,12 @@ use super::watch::{self, Watch};
 use super::{Driver, Standing};
 use crate::account::{self, Account};
 use crate::attempt::Attempt;
-use crate::describe;
 use crate::job::{Job, JobId, Outcome, OutcomeKind, Share};
 use crate::stepd::order::{Order, replace};
 use crate::stepd::record::{self, Claim, End, Folder, Lock, Record, Seen};
 use crate::stepd::{cgroup, family};
 use crate::time::Stamp;
+use crate::{check, describe};
 use hpvm_launch::environment::{JOB_ID, MONITOR, NODELIST};
 use hpvm_launch::restart::COUNT;
 
@@ -188,8 +188,20 @@ impl Settings {
         set("HPVM_CPUS_PER_TASK", job.spec.cpus_per_rank.unwrap_or(1).to_string());
         set("HPVM_SUBMIT_DIR", self.workdir(job).display().to_string());
         if let Some(array) = &job.summary.array {
-            set("HPVM_ARRAY_JOB_ID", array.id.to_string());
-            set("HPVM_ARRAY_TASK_ID", array.task.to_string());
+            let mut numbers = vec![("JOB_ID", array.id), ("TASK_ID", array.task.into())];
+            let tasks = job.spec.array.as_deref().and_then(|list| check::array(list).ok());
+            if let Some((tasks, _)) = tasks
+                && let (Some(first), Some(last)) = (tasks.first(), tasks.last())
+            {
+                let count = i64::try_from(tasks.len()).unwrap_or(i64::MAX);
+                let (first, last) = (i64::from(*first), i64::from(*last));
+                numbers.extend([("TASK_COUNT", count), ("TASK_MIN", first), ("TASK_MAX", last)]);
+            }
+            for (name, number) in numbers {
+                set(&format!("HPVM_ARRAY_{name}"), number.to_string());
+                // What scripts written for Slurm read.
+                set(&format!("SLURM_ARRAY_{name}"), number.to_string());
+            }
         }
         env
     }

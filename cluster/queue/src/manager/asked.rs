@@ -1,12 +1,13 @@
 //! What others ask of the manager, through [`Queue::call`](super::Queue::call).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::{ACTIVE_MAX, Manager};
 use crate::apply::Event;
 use crate::attempt::Attempt;
 use crate::driver::Driver;
-use crate::job::{Job, JobId, State};
+use crate::job::{Dependency, Job, JobId, State};
+use crate::name::Name;
 use crate::node::{self, Capacity, Newest, NodeView, Orders, Report};
 use crate::policy::{self, Other};
 use crate::store::jobs::New;
@@ -25,10 +26,10 @@ impl Manager {
             )));
         }
         self.check_limits(new, count)?;
-        let ids: BTreeSet<JobId> = new.spec.depends_on.iter().map(|d| d.job).collect();
-        for id in ids {
-            if self.store.ended(id)?.is_none() {
-                return Err(StoreError::Missing(format!("there is no job {id} to depend on")));
+        for on in &new.spec.depends_on {
+            if self.store.depended(on)?.is_none() {
+                let name = Name::from(on);
+                return Err(StoreError::Missing(format!("there is no job {name} to depend on")));
             }
         }
         let (jobs, fresh) = self.store.submit(new, Stamp::now())?;
@@ -97,9 +98,17 @@ impl Manager {
 
     /// Removes the record of a job that has ended, and its output as far as we keep it.
     pub fn remove(&mut self, id: JobId) -> Result<(), StoreError> {
-        let waits = |job: &&Job| job.spec.depends_on.iter().any(|other| other.job == id);
+        let array = self.store.job(id)?.summary.array;
+        let of_array = |on: &Dependency| {
+            let same = |task| on.task.is_none_or(|asked| asked == task);
+            array.as_ref().is_some_and(|array| array.id == on.job && same(array.task))
+        };
+        let on_it = |on: &Dependency| (on.job == id && on.task.is_none()) || of_array(on);
+        let waits = |job: &&Job| job.spec.depends_on.iter().any(on_it);
         if let Some(job) = self.active.values().find(waits) {
-            return Err(StoreError::Refused(format!("job {} depends on job {id}", job.id())));
+            let (job, id) = (Name::from(&job.summary), self.store.job(id)?.summary);
+            let text = format!("job {job} depends on job {}", Name::from(&id));
+            return Err(StoreError::Refused(text));
         }
         let job = self.store.remove(id)?;
         if self.config.mirror {

@@ -15,7 +15,8 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::apply::{LONGEST_PAUSE, why_again};
-use crate::job::{DependKind, Job, JobId, Outcome, Share, State};
+use crate::job::{DependKind, Dependency, Job, JobId, Outcome, Share, State};
+use crate::name::Name;
 use crate::time::Stamp;
 pub use fit::Request;
 use fit::{Part, fit};
@@ -155,7 +156,7 @@ pub fn plan<'a>(
     now: Stamp,
     hosts: &[Host],
     jobs: impl Iterator<Item = &'a Job>,
-    other: impl Fn(JobId) -> Other,
+    other: impl Fn(&Dependency) -> Other,
 ) -> Plan {
     let (running, mut waiting): (Vec<&Job>, Vec<&Job>) = jobs
         .filter(|job| job.state() != State::Held)
@@ -193,7 +194,7 @@ struct Round<'a> {
 }
 
 impl Round<'_> {
-    fn consider(&mut self, job: &Job, other: &impl Fn(JobId) -> Other) {
+    fn consider(&mut self, job: &Job, other: &impl Fn(&Dependency) -> Other) {
         if let Some(reason) = depends(job, other).or_else(|| array_full(job, &self.at_once)) {
             return self.wait(job, reason, None);
         }
@@ -361,11 +362,11 @@ fn array_full(job: &Job, at_once: &BTreeMap<JobId, u32>) -> Option<String> {
 }
 
 /// What it says of the jobs on which this one depends, while it must wait for them.
-fn depends(job: &Job, other: &impl Fn(JobId) -> Other) -> Option<String> {
+fn depends(job: &Job, other: &impl Fn(&Dependency) -> Other) -> Option<String> {
     let mut waits = None;
     for dependency in &job.spec.depends_on {
-        let id = dependency.job;
-        let outcome = match other(id) {
+        let id = Name::from(dependency);
+        let outcome = match other(dependency) {
             Other::Active => {
                 waits.get_or_insert_with(|| format!("waits for the end of job {id}"));
                 continue;

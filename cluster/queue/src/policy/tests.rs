@@ -95,7 +95,7 @@ fn waiting_counts() {
 fn dependencies() {
     let depends = |kind| {
         let mut job = asks(2, 1, None);
-        job.spec.depends_on = vec![crate::job::Dependency { kind, job: 1 }];
+        job.spec.depends_on = vec![crate::job::Dependency { kind, job: 1, task: None }];
         job
     };
     let try_with = |kind, other: Other| {

@@ -108,16 +108,18 @@ impl Slurm {
         Ok(rows::fields(text.lines().next().unwrap_or_default()))
     }
 
-    pub fn cancel(&self, id: JobId) -> Result<(), String> {
-        act("scancel", &[&id.to_string()])
+    /// Ends a job, an array, a task of one (`12_3`), or several (`12_[1-3,7]`); the same words for
+    /// the next two.
+    pub fn cancel(&self, name: &str) -> Result<(), String> {
+        act("scancel", &[name])
     }
 
-    pub fn hold(&self, id: JobId) -> Result<(), String> {
-        act("scontrol", &["hold", &id.to_string()])
+    pub fn hold(&self, name: &str) -> Result<(), String> {
+        act("scontrol", &["hold", name])
     }
 
-    pub fn release(&self, id: JobId) -> Result<(), String> {
-        act("scontrol", &["release", &id.to_string()])
+    pub fn release(&self, name: &str) -> Result<(), String> {
+        act("scontrol", &["release", name])
     }
 
     /// Gives a node no new jobs.

@@ -104,6 +104,8 @@ fn row(line: &str, mark: &str, now: Stamp) -> Option<Job> {
     let spec = JobSpec {
         workdir: Some(folder.to_string()).filter(|folder| folder.starts_with('/')),
         ranks: cpus,
+        // Those of its tasks that have no row of their own yet.
+        array: Some(task).filter(|task| is_list(task)).map(str::to_owned),
         ..JobSpec::default()
     };
     Some(Job { summary, spec, allocation: Vec::new() })
@@ -188,6 +190,11 @@ pub fn fields(line: &str) -> BTreeMap<String, String> {
     fields
 }
 
+/// Whether this is the list of an array's tasks that wait, not one task, nor none.
+fn is_list(task: &str) -> bool {
+    task.parse::<u32>().is_err() && !matches!(task, "N/A" | "")
+}
+
 /// Why a job waits, as a sentence with Slurm's word for it.
 fn sentence(reason: &str, task: &str) -> String {
     let text = match reason {
@@ -212,11 +219,7 @@ fn sentence(reason: &str, task: &str) -> String {
         "None" | "" => "not looked at yet",
         _ => "waits",
     };
-    let tasks = if task.parse::<u32>().is_ok() || matches!(task, "N/A" | "") {
-        String::new()
-    } else {
-        format!("; array {task}")
-    };
+    let tasks = if is_list(task) { format!("; array {task}") } else { String::new() };
     match reason {
         "None" | "" => format!("{text}{tasks}"),
         reason => format!("{text} ({reason}){tasks}"),

@@ -92,6 +92,8 @@ fn command(program: &str, args: &[&str]) -> Command {
     let mut command = Command::new(program);
     // Times as seconds, whatever the zone.
     command.args(args).env("SLURM_TIME_FORMAT", "%s").env("LC_ALL", "C");
+    // Lists of an array's tasks in full.
+    command.env("SLURM_BITSTR_LEN", "0");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

@@ -7,6 +7,7 @@ use super::run::{Identity, run_as};
 use crate::account;
 use crate::describe::{quote, time};
 use crate::job::{DependKind, JobId};
+use crate::name::Name;
 use crate::store::jobs::New;
 use crate::time::Stamp;
 use hpvm_launch::environment::MONITOR;
@@ -68,7 +69,7 @@ fn arguments(new: &New) -> Vec<String> {
                 DependKind::AfterAny => "afterany",
                 DependKind::AfterNotOk => "afternotok",
             };
-            format!("{kind}:{}", other.job)
+            format!("{kind}:{}", Name::from(other))
         })
         .collect();
     add("dependency", (!depends.is_empty()).then(|| depends.join(",")));

@@ -6,7 +6,9 @@ use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 
 use super::{Store, StoreError, outbox};
 use crate::apply::{self, Action, Event};
-use crate::job::{ArrayTask, Job, JobId, JobSpec, JobSummary, Outcome, State};
+use crate::check;
+use crate::job::{ArrayTask, Dependency, Job, JobId, JobSpec, JobSummary, Outcome, State};
+use crate::name::Name;
 use crate::time::Stamp;
 
 /// The largest number that is believed to be one of a job: the page's numbers are exact up to 2^53.
@@ -114,6 +116,53 @@ impl Store {
             let outcome = outcome.and_then(|text| serde_json::from_str(&text).ok());
             (State::parse(&state).unwrap_or(State::Ended), outcome)
         }))
+    }
+
+    /// The number of the job that a name means. A task of another queue's array that has no record
+    /// of its own yet is part of the array's.
+    pub fn named(&self, name: Name) -> Result<Option<JobId>, StoreError> {
+        let Some(task) = name.task else { return Ok(Some(name.job)) };
+        let sql = "SELECT max(id) FROM jobs WHERE array_id = ?1 AND array_task = ?2";
+        let found: Option<JobId> = self
+            .db
+            .prepare_cached(sql)?
+            .query_row([name.job, i64::from(task)], |row| row.get(0))?;
+        if found.is_some() {
+            return Ok(found);
+        }
+        let waits = |job: &Job| {
+            let tasks = job.spec.array.as_deref().and_then(|list| check::array(list).ok());
+            job.summary.array.is_none() && tasks.is_some_and(|(tasks, _)| tasks.contains(&task))
+        };
+        match one(&self.db, name.job) {
+            Ok(job) => Ok(Some(job.id()).filter(|_| waits(&job))),
+            Err(StoreError::Missing(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// How what one depends on ended, if it did; of an array the first end that was not good, when
+    /// all its tasks have ended. `None` when there is no such job.
+    pub fn depended(&self, on: &Dependency) -> Result<Option<Option<Outcome>>, StoreError> {
+        let sql = "SELECT state, outcome FROM jobs WHERE array_id = ?1 \
+                   AND (?2 IS NULL OR array_task = ?2) ORDER BY id";
+        let mut statement = self.db.prepare_cached(sql)?;
+        let mut rows = statement.query(params![on.job, on.task])?;
+        let mut all: Option<Outcome> = None;
+        while let Some(row) = rows.next()? {
+            let (state, outcome): (String, Option<String>) = (row.get(0)?, row.get(1)?);
+            let outcome = outcome.and_then(|text| serde_json::from_str::<Outcome>(&text).ok());
+            let Some(outcome) = outcome.filter(|_| state == State::Ended.name()) else {
+                return Ok(Some(None));
+            };
+            all = all.filter(|before| !before.is_success()).or(Some(outcome));
+        }
+        if all.is_some() || on.task.is_some() {
+            return Ok(all.map(Some));
+        }
+        let ended =
+            |(state, outcome): (State, Option<Outcome>)| outcome.filter(|_| state == State::Ended);
+        Ok(self.ended(on.job)?.map(ended))
     }
 
     /// All jobs that have not ended, and a sentence for each that cannot be read: it is set aside
@@ -343,4 +392,54 @@ pub(super) fn summary(row: &Row<'_>) -> rusqlite::Result<JobSummary> {
         last_failure: outcome(20)?,
         eligible: stamp(row.get(21)?),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::DependKind;
+
+    fn array(store: &mut Store, tasks: Vec<u32>) -> Vec<Job> {
+        let new = New {
+            user: "me".into(),
+            name: "x".into(),
+            queue: "main".into(),
+            spec: JobSpec::default(),
+            tasks,
+            at_once: None,
+            key: None,
+        };
+        store.submit(&new, Stamp(1)).unwrap().0
+    }
+
+    #[test]
+    fn tasks_are_found_by_name_and_arrays_end_with_their_last() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = Store::open(&dir.path().join("store")).unwrap();
+        let single = array(&mut store, Vec::new())[0].id();
+        let jobs = array(&mut store, vec![3, 5]);
+        let number = jobs[0].id();
+        let named = |store: &Store, text: &str| store.named(text.parse().unwrap()).unwrap();
+        assert_eq!(named(&store, &format!("{number}_5")), Some(jobs[1].id()));
+        assert_eq!(named(&store, &format!("{number}_4")), None);
+        assert_eq!(named(&store, &format!("{single}_0")), None);
+        assert_eq!(named(&store, "99_1"), None);
+        let on = |job, task| Dependency { kind: DependKind::AfterAny, job, task };
+        let ended = |store: &Store, on: &Dependency| store.depended(on).unwrap();
+        let cancel = |store: &mut Store, job: &Job| {
+            let event = Event::CancelAsked { by: "me".into(), at: Stamp(2) };
+            store.transition(&[(job, event)]).unwrap();
+        };
+        assert_eq!(ended(&store, &on(number, None)), Some(None));
+        cancel(&mut store, &jobs[0]);
+        assert_eq!(ended(&store, &on(number, None)), Some(None), "the other one has not");
+        assert!(matches!(ended(&store, &on(number, Some(3))), Some(Some(_))));
+        assert_eq!(ended(&store, &on(number, Some(5))), Some(None));
+        assert_eq!(ended(&store, &on(jobs[1].id(), None)), Some(None), "by its own number");
+        cancel(&mut store, &jobs[1]);
+        assert!(matches!(ended(&store, &on(number, None)), Some(Some(_))));
+        assert_eq!(ended(&store, &on(single, None)), Some(None));
+        assert_eq!(ended(&store, &on(single, Some(0))), None);
+        assert_eq!(ended(&store, &on(99, None)), None);
+    }
 }

@@ -42,9 +42,9 @@ struct Watched {
 pub async fn counters(
     State(app): State<App>,
     who: Who,
-    Id(id): Id,
+    Id(name): Id,
 ) -> Result<Json<Counters>, Problem> {
-    let job = find_job(&app, &who, id).await?;
+    let job = find_job(&app, &who, name).await?;
     let parts = Parts { events: true, ..Parts::default() };
     Ok(Json(gather(&app, &job, parts).await?.counters()))
 }

@@ -1,11 +1,11 @@
 //! Reading requests so that what is wrong with them is told as a problem.
 
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
-use axum::http::StatusCode;
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
 
 use crate::problem::Problem;
+use hpvm_queue::name::Name;
 
 /// A JSON body.
 pub struct Body<T>(pub T);
@@ -35,8 +35,8 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Params<T> {
     }
 }
 
-/// The number of a job in a path.
-pub struct Id(pub i64);
+/// The number of a job in a path, or a task of an array, `12_3`.
+pub struct Id(pub Name);
 
 impl<S: Send + Sync> FromRequestParts<S> for Id {
     type Rejection = Problem;
@@ -44,10 +44,6 @@ impl<S: Send + Sync> FromRequestParts<S> for Id {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let path = axum::extract::Path::<String>::from_request_parts(parts, state).await;
         let text = path.map_err(|error| Problem::bad(error.body_text()))?.0;
-        let id = text.parse().ok().filter(|id| *id > 0);
-        id.map(Id).ok_or_else(|| {
-            let text = format!("'{}' is no number of a job", text.escape_debug());
-            Problem::new(StatusCode::NOT_FOUND, text)
-        })
+        text.parse().map(Id).map_err(Problem::missing)
     }
 }

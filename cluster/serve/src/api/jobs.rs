@@ -16,6 +16,7 @@ use crate::problem::Problem;
 use crate::slurm;
 use hpvm_queue::apply::{self, Action as Act};
 use hpvm_queue::job::{Job, JobSpec, JobSummary, State as JobState};
+use hpvm_queue::name::Name;
 use hpvm_queue::store::jobs::New;
 use hpvm_queue::store::list::{Filter, PAGE_MAX, read_token, token};
 use hpvm_queue::time::Stamp;
@@ -237,19 +238,23 @@ async fn validate(app: &App, new: New) -> Result<Validated, Problem> {
 pub async fn job(
     State(app): State<App>,
     who: Who,
-    Id(id): Id,
+    Id(name): Id,
 ) -> Result<Json<super::types::Job>, Problem> {
-    let job = find(&app, &who, id).await?;
+    let job = find(&app, &who, name).await?;
     Ok(Json(full(&app, job).await?))
 }
 
 /// A job that the user may see.
-pub async fn find(app: &App, who: &Who, id: i64) -> Result<Job, Problem> {
-    who.sees(app.read(move |store| store.job(id)).await?)
+pub async fn find(app: &App, who: &Who, name: impl Into<Name>) -> Result<Job, Problem> {
+    let name = name.into();
+    let missing = || Problem::missing(format!("there is no job {name}"));
+    let found = app.read(move |store| store.named(name)?.map(|id| store.job(id)).transpose());
+    // Another user's is as if it were not there, and a task's number is not told either.
+    who.sees(found.await?.ok_or_else(missing)?).map_err(|_| missing())
 }
 
 /// A job with everything that the API says of it.
-async fn full(app: &App, job: Job) -> Result<super::types::Job, Problem> {
+pub(super) async fn full(app: &App, job: Job) -> Result<super::types::Job, Problem> {
     let shared = app.clone();
     crate::app::blocking(move || {
         let action = |action| {
@@ -276,130 +281,22 @@ async fn full(app: &App, job: Job) -> Result<super::types::Job, Problem> {
     .await
 }
 
-/// Parameters of cancelling.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct CancelParams {
-    array: Option<bool>,
-}
-
-pub async fn cancel(
-    State(app): State<App>,
-    who: Who,
-    Id(id): Id,
-    Params(params): Params<CancelParams>,
-) -> Result<Json<super::types::Job>, Problem> {
-    let job = find(&app, &who, id).await?;
-    let by = who.name.clone();
-    let array = job.summary.array.as_ref().filter(|_| params.array == Some(true)).map(|a| a.id);
-    match array {
-        None => do_cancel(&app, &who, id).await?,
-        Some(array) if app.slurm.is_some() => do_cancel(&app, &who, array).await?,
-        Some(array) => {
-            let states = JobState::ALL[..4].to_vec();
-            // More jobs than an array may have.
-            let filter = Filter {
-                states,
-                array: Some(array),
-                limit: PAGE_MAX,
-                ascending: true,
-                ..Filter::default()
-            };
-            let target = format!("array {array}");
-            app.change(&who, "cancel", target, move |manager| cancel_all(manager, filter, &by))
-                .await?;
-        }
-    };
-    let job = find(&app, &who, id).await?;
-    Ok(Json(full(&app, job).await?))
-}
-
-/// Cancels what a filter finds, last first, so that none of them starts in between.
-fn cancel_all(
-    manager: &mut hpvm_queue::manager::Manager,
-    mut filter: Filter,
-    by: &str,
-) -> Result<(), hpvm_queue::store::StoreError> {
-    let mut ids = Vec::new();
-    loop {
-        let (jobs, more) = manager.store().list(&filter)?;
-        ids.extend(jobs.iter().map(|job| job.id));
-        filter.after = jobs.last().map(|job| job.id);
-        if !more {
-            break;
-        }
-    }
-    for id in ids.into_iter().rev() {
-        match manager.cancel(id, by) {
-            // Being cancelled, or ended, already.
-            Ok(_) | Err(hpvm_queue::store::StoreError::Refused(_)) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
-}
-
-/// What is done to a job, with its entry in the audit log.
-pub async fn do_cancel(app: &App, who: &Who, id: i64) -> Result<(), Problem> {
-    if let Some(slurm) = app.slurm.clone() {
-        return slurm::act(app, slurm, who, id, "cancel").await;
-    }
-    let by = who.name.clone();
-    app.change(who, "cancel", format!("job {id}"), move |m| m.cancel(id, &by).map(|_| ())).await
-}
-
-pub async fn do_hold(app: &App, who: &Who, id: i64) -> Result<(), Problem> {
-    if let Some(slurm) = app.slurm.clone() {
-        return slurm::act(app, slurm, who, id, "hold").await;
-    }
-    let by = who.name.clone();
-    app.change(who, "hold", format!("job {id}"), move |m| m.hold(id, &by).map(|_| ())).await
-}
-
-pub async fn do_release(app: &App, who: &Who, id: i64) -> Result<(), Problem> {
-    if let Some(slurm) = app.slurm.clone() {
-        return slurm::act(app, slurm, who, id, "release").await;
-    }
-    app.change(who, "release", format!("job {id}"), move |m| m.release(id).map(|_| ())).await
-}
-
-pub async fn do_delete(app: &App, who: &Who, id: i64) -> Result<(), Problem> {
-    app.change(who, "delete", format!("job {id}"), move |m| m.remove(id)).await?;
+pub async fn do_delete(app: &App, who: &Who, job: &Job) -> Result<(), Problem> {
+    let (id, name) = (job.id(), Name::from(&job.summary));
+    app.change(who, "delete", format!("job {name}"), move |m| m.remove(id)).await?;
     app.forgotten.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
     Ok(())
 }
 
-pub async fn hold(
-    State(app): State<App>,
-    who: Who,
-    Id(id): Id,
-) -> Result<Json<super::types::Job>, Problem> {
-    find(&app, &who, id).await?;
-    do_hold(&app, &who, id).await?;
-    let job = find(&app, &who, id).await?;
-    Ok(Json(full(&app, job).await?))
-}
-
-pub async fn release(
-    State(app): State<App>,
-    who: Who,
-    Id(id): Id,
-) -> Result<Json<super::types::Job>, Problem> {
-    find(&app, &who, id).await?;
-    do_release(&app, &who, id).await?;
-    let job = find(&app, &who, id).await?;
-    Ok(Json(full(&app, job).await?))
-}
-
-pub async fn delete(State(app): State<App>, who: Who, Id(id): Id) -> Result<StatusCode, Problem> {
-    find(&app, &who, id).await?;
-    do_delete(&app, &who, id).await?;
+pub async fn delete(State(app): State<App>, who: Who, Id(name): Id) -> Result<StatusCode, Problem> {
+    let job = find(&app, &who, name).await?;
+    do_delete(&app, &who, &job).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub async fn script(State(app): State<App>, who: Who, Id(id): Id) -> Result<Response, Problem> {
-    let job = find(&app, &who, id).await?;
-    let none = || Problem::missing(format!("job {id} has no script"));
+pub async fn script(State(app): State<App>, who: Who, Id(name): Id) -> Result<Response, Problem> {
+    let job = find(&app, &who, name).await?;
+    let none = || Problem::missing(format!("job {name} has no script"));
     let text = job.spec.script.ok_or_else(none)?;
     Ok(([(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response())
 }

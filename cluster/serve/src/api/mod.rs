@@ -1,6 +1,7 @@
 //! The HTTP API.
 
 pub mod about;
+pub mod act;
 pub mod counters;
 pub mod events;
 pub mod extract;
@@ -39,9 +40,9 @@ pub fn routes() -> Router<App> {
         .route("/audit", get(rules::audit))
         .route("/jobs", get(jobs::list).post(jobs::submit))
         .route("/jobs/{id}", get(jobs::job).delete(jobs::delete))
-        .route("/jobs/{id}/cancel", post(jobs::cancel))
-        .route("/jobs/{id}/hold", post(jobs::hold))
-        .route("/jobs/{id}/release", post(jobs::release))
+        .route("/jobs/{id}/cancel", post(act::cancel))
+        .route("/jobs/{id}/hold", post(act::hold))
+        .route("/jobs/{id}/release", post(act::release))
         .route("/jobs/{id}/output", get(output::output))
         .route("/jobs/{id}/output/follow", get(output::follow))
         .route("/jobs/{id}/script", get(jobs::script))

@@ -62,11 +62,12 @@ pub fn size(app: &App, job: &Job, stderr: bool) -> u64 {
 pub async fn output(
     State(app): State<App>,
     who: Who,
-    Id(id): Id,
+    Id(name): Id,
     Params(params): Params<OutputParams>,
 ) -> Result<Response, Problem> {
     let stderr = params.is_stderr()?;
-    let job = find(&app, &who, id).await?;
+    let job = find(&app, &who, name).await?;
+    let id = job.id();
     let shared = app.clone();
     let output = crate::app::blocking(move || Output::open(&shared, &job, stderr)).await?;
     if params.download == Some(1) {
@@ -153,12 +154,12 @@ struct Follower {
 pub async fn follow(
     State(app): State<App>,
     who: Who,
-    Id(id): Id,
+    Id(name): Id,
     headers: HeaderMap,
     Params(params): Params<OutputParams>,
 ) -> Result<Response, Problem> {
     let stderr = params.is_stderr()?;
-    find(&app, &who, id).await?;
+    let id = find(&app, &who, name).await?.id();
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse().ok());
     let offset = last.or(params.offset).unwrap_or(0);
     let access = app.access.subscribe();

@@ -18,8 +18,8 @@ use crate::look::gather::gather;
 use crate::problem::Problem;
 use hpvm_queue::node::Parts;
 
-pub async fn ranks(State(app): State<App>, who: Who, Id(id): Id) -> Result<Json<Ranks>, Problem> {
-    let job = find_job(&app, &who, id).await?;
+pub async fn ranks(State(app): State<App>, who: Who, Id(name): Id) -> Result<Json<Ranks>, Problem> {
+    let job = find_job(&app, &who, name).await?;
     let parts = Parts { ranks: true, ..Parts::default() };
     Ok(Json(gather(&app, &job, parts).await?.ranks()))
 }
@@ -42,10 +42,10 @@ pub struct MatrixQuery {
 pub async fn matrix(
     State(app): State<App>,
     who: Who,
-    Id(id): Id,
+    Id(name): Id,
     Params(query): Params<MatrixQuery>,
 ) -> Result<Json<Matrix>, Problem> {
-    let job = find_job(&app, &who, id).await?;
+    let job = find_job(&app, &who, name).await?;
     let parts = Parts { traffic: true, ..Parts::default() };
     Ok(Json(gather(&app, &job, parts).await?.matrix(query.unit)?))
 }

@@ -11,6 +11,7 @@ use axum::response::{Html, IntoResponse, Redirect, Response};
 use serde::Deserialize;
 
 use super::html::Text;
+use crate::api::act::{Act, to_job};
 use crate::api::jobs::{self as jobs, find};
 use crate::api::session;
 use crate::app::App;
@@ -19,6 +20,7 @@ use crate::problem::Problem;
 use hpvm_queue::apply::{self, Action};
 use hpvm_queue::describe;
 use hpvm_queue::job::{JobSpec, JobSummary};
+use hpvm_queue::name::Name;
 use hpvm_queue::store::list::Filter;
 
 /// Jobs on the page.
@@ -180,7 +182,8 @@ fn row(body: &mut String, job: &JobSummary) {
     // Writing to a String cannot fail.
     let _ = writeln!(
         body,
-        "<tr><td><a href=/plain/jobs/{id}>{id}</a><td>{}<td>{state}<td>{}<td>{since}<td>{}<td>{cancel}",
+        "<tr><td><a href=/plain/jobs/{id}>{}</a><td>{}<td>{state}<td>{}<td>{since}<td>{}<td>{cancel}",
+        Name::from(job),
         Text(&job.name),
         job.ranks,
         Text(what)
@@ -254,7 +257,7 @@ pub async fn job(State(app): State<App>, who: Who, Path(id): Path<i64>) -> Respo
             Text(text.unwrap_or_else(|problem| problem.detail))
         );
     }
-    page(&format!("Job {id}"), &body).into_response()
+    page(&format!("Job {}", Name::from(&job.summary)), &body).into_response()
 }
 
 pub async fn act(
@@ -263,12 +266,12 @@ pub async fn act(
     Path((id, action)): Path<(i64, String)>,
 ) -> Response {
     let done = async {
-        find(&app, &who, id).await?;
+        let job = find(&app, &who, id).await?;
         match action.as_str() {
-            "cancel" => jobs::do_cancel(&app, &who, id).await,
-            "hold" => jobs::do_hold(&app, &who, id).await,
-            "release" => jobs::do_release(&app, &who, id).await,
-            "delete" => jobs::do_delete(&app, &who, id).await,
+            "cancel" => to_job(&app, &who, &job, Act::Cancel).await,
+            "hold" => to_job(&app, &who, &job, Act::Hold).await,
+            "release" => to_job(&app, &who, &job, Act::Release).await,
+            "delete" => jobs::do_delete(&app, &who, &job).await,
             _ => Err(Problem::missing("there is no such action")),
         }
     };

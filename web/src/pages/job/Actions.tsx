@@ -6,6 +6,7 @@ import { post, request } from "../../api/client";
 import type { Job } from "../../api/types";
 import { Trouble } from "../../components/small";
 import { useKeys } from "../../keys/keys";
+import { nameOf } from "../../model/name";
 import * as jobs from "../../state/jobs";
 import { go } from "../../state/route";
 
@@ -22,7 +23,7 @@ interface Meaning {
 const ACTIONS: Record<Name, Meaning> = {
   cancel: {
     label: "Cancel",
-    question: (job) => `Cancel job ${job.id}? Its processes end. Its record and its output stay.`,
+    question: (job) => `Cancel job ${nameOf(job)}? Its processes end. Its record and its output stay.`,
     yes: "Cancel the job",
     key: "c",
   },
@@ -30,7 +31,7 @@ const ACTIONS: Record<Name, Meaning> = {
   release: { label: "Release", key: "r" },
   delete: {
     label: "Remove",
-    question: (job) => `Remove the record of job ${job.id} and the output that the server keeps? Nobody can undo it.`,
+    question: (job) => `Remove the record of job ${nameOf(job)} and the output that the server keeps? Nobody can undo it.`,
     yes: "Remove the record",
   },
 };

@@ -7,6 +7,7 @@ import { Later } from "../../components/Later";
 import { Empty, Progress, Trouble, When } from "../../components/small";
 import { StateOf } from "../../components/State";
 import { useKeys } from "../../keys/keys";
+import { nameOf } from "../../model/name";
 import { word } from "../../model/outcome";
 import * as jobs from "../../state/jobs";
 import { jobEvents } from "../../state/live";
@@ -20,7 +21,7 @@ import { RanksTab } from "./Ranks";
 import { ScriptTab } from "./Script";
 import { TimelineTab } from "./Timeline";
 
-export function JobPage({ id, tab }: { id: number; tab: JobTab }) {
+export function JobPage({ id, tab }: { id: string; tab: JobTab }) {
   const { job, resource } = useJob(id);
   useKeys("Job", JOB_TABS.map((name, i) => ({
     keys: String(i + 1),
@@ -39,7 +40,7 @@ export function JobPage({ id, tab }: { id: number; tab: JobTab }) {
     <div class="fill job">
       <header class="jobhead">
         <h1>
-          <span class="dim">Job</span> {job.id} {job.name}
+          <span class="dim">Job</span> {nameOf(job)} {job.name}
         </h1>
         <StateOf job={job} />
         <Progress job={job} />
@@ -57,12 +58,14 @@ export function JobPage({ id, tab }: { id: number; tab: JobTab }) {
 }
 
 /// All there is to know, asked again when an event says that the job changed.
-function useJob(id: number): { job: Job | undefined; resource: Resource<Job> } {
+function useJob(id: string): { job: Job | undefined; resource: Resource<Job> } {
   const turn = useRef(0);
-  if (jobEvents.value.id === id) turn.current = jobEvents.value.count;
+  const number = useRef(Number(id));
+  if (jobEvents.value.id === number.current) turn.current = jobEvents.value.count;
   const resource = useResource(`/jobs/${id}`, (signal) => get<Job>(`/jobs/${id}`, signal), turn.current);
   jobs.version.value;
-  const summary = jobs.job(id);
+  number.current = resource.value?.id ?? number.current;
+  const summary = jobs.job(number.current);
   return { job: resource.value && (summary ? { ...resource.value, ...summary } : resource.value), resource };
 }
 
@@ -111,7 +114,7 @@ const TITLES: Record<JobTab, string> = {
   script: "Script",
 };
 
-function Tabs({ id, tab }: { id: number; tab: JobTab }) {
+function Tabs({ id, tab }: { id: string; tab: JobTab }) {
   const move = (event: KeyboardEvent) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (step === undefined) return;

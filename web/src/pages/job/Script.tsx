@@ -2,6 +2,7 @@
 
 import type { Job } from "../../api/types";
 import { Command } from "../../components/small";
+import { dependencies } from "../../model/draft";
 import { joinWords } from "../../model/words";
 import { bytes, duration } from "../../model/units";
 
@@ -43,7 +44,7 @@ function facts(job: Job): [string, string][] {
     ["Queue", job.queue],
     ["Priority", job.priority],
     ["Array", spec.array],
-    ["After", spec.depends_on?.map((each) => `${each.kind}:${each.job}`).join(", ")],
+    ["After", dependencies(spec)],
     ["Folder", spec.workdir],
   ];
   return list.flatMap(([name, value]) => (value == null || value === "" ? [] : [[name, String(value)]]));
