@@ -182,7 +182,7 @@ impl Entered {
     ) -> Result<()> {
         let began = OnceCell::new();
         let now = || began.get_or_init(Instant::now).elapsed();
-        let mut wait = self.policy.begin_slots(call.is_long());
+        let mut wait = self.policy.begin_slots(call.is_long(), call.number());
         while !call.poll(&mut self.process)? {
             if self.policy.steps_for_slots(&mut wait, call.is_crossing()) {
                 self.turn()?;

@@ -37,6 +37,11 @@ impl Segment for Mux {
     }
 
     #[inline(always)]
+    fn announce(&self, reader: Rank) -> bool {
+        self.local(reader).is_some_and(|local| self.shm.announce(local))
+    }
+
+    #[inline(always)]
     fn wake(&self, dst: Rank) {
         if let Some(local) = self.local(dst) {
             self.shm.wake(local);

@@ -189,10 +189,16 @@ impl Shm {
         &self.mapping.control(self.rank).counters
     }
 
+    /// After a publish: whether `dst` sleeps, or is about to.
+    #[inline(always)]
+    fn is_asleep(&self, dst: Rank) -> bool {
+        asleep::is_announced(&self.mapping.control(dst).doorbell, self.fences)
+    }
+
     /// After a publish: wakes `dst` if it sleeps.
     #[inline(always)]
     pub(crate) fn wake_if_asleep(&self, dst: Rank) {
-        if asleep::is_announced(&self.mapping.control(dst).doorbell, self.fences) {
+        if self.is_asleep(dst) {
             self.ring(dst);
         }
     }
@@ -613,6 +619,11 @@ impl Segment for Shm {
     fn large_slot(&self, rank: Rank, index: usize, number: u64) -> Option<&LargeSlot> {
         let there = rank < self.mapping.ranks() && index < LARGE_SETS;
         there.then(|| self.mapping.large_slot(rank, index, number))
+    }
+
+    #[inline(always)]
+    fn announce(&self, reader: Rank) -> bool {
+        self.is_asleep(reader)
     }
 
     #[inline(always)]

@@ -275,6 +275,11 @@ impl Segment for SimTransport {
         self.coll_slots.large_slot(rank, index, number)
     }
 
+    fn announce(&self, reader: Rank) -> bool {
+        self.wake(reader);
+        false
+    }
+
     fn wake(&self, _: Rank) {
         self.state.borrow_mut().activity += 1;
     }

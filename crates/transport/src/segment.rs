@@ -23,6 +23,13 @@ pub trait Segment {
         None
     }
 
+    /// Something has been posted in a slot that `reader` may wait for. True if `reader` sleeps or is about to, so that
+    /// somebody has to [`Segment::wake`] it; otherwise it looks at the slot before it sleeps.
+    fn announce(&self, reader: Rank) -> bool {
+        let _ = reader;
+        false
+    }
+
     /// Wakes `dst` if it sleeps: something that it may wait for has been posted in a slot.
     /// [`crate::Packets::arm`] does not look at slots; whoever waits for a slot looks after arming.
     fn wake(&self, dst: Rank) {

@@ -14,7 +14,7 @@
 //! is late never mistakes a newer slot for an older one, or the other way round.
 
 use core::cell::UnsafeCell;
-use hpvm_sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use hpvm_sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use hpvm_sync::{Padded, cell, order};
 
 /// Sets of slots of a rank: for so many communicators that it is in at the same time.
@@ -65,6 +65,14 @@ pub struct CollSlot {
 // SAFETY: the access rules of `CollSlots`: bodies and data are written by the owner only, before the
 // release store of a slot's `number`, and read by others only after an acquire load has seen it.
 unsafe impl Sync for CollSlots {}
+
+/// Whether `all` have posted operation `number`. To be asked after the own post: of members that post at the same
+/// time at least one finds that all have.
+pub fn all_have_posted<'a>(mut all: impl Iterator<Item = &'a CollSlots>, number: u64) -> bool {
+    // SeqCst pairs with itself in the other members: whose fence comes last sees what was posted before all of them.
+    fence(order!(SeqCst, "slots.all_have_posted"));
+    all.all(|slots| slots.has(number))
+}
 
 /// Room for data that do not fit in the ring.
 ///
@@ -358,10 +366,36 @@ mod loom_tests {
         a_reader();
     }
 
+    /// Two members post at the same time: one at least finds that both have.
+    fn two_that_post() {
+        loom::model(|| {
+            let slots = Arc::new([CollSlots::new(), CollSlots::new()]);
+            let posts = |slots: &[Box<CollSlots>; 2], own: usize| {
+                // SAFETY: the owner; nobody reads.
+                unsafe { slots[own].post(1, 0, 0, |_| ()) };
+                all_have_posted(slots.iter().map(|slots| &**slots), 1)
+            };
+            let other = {
+                let slots = slots.clone();
+                loom::thread::spawn(move || posts(&slots, 0))
+            };
+            let here = posts(&slots, 1);
+            let there = other.join().unwrap();
+            assert!(here || there, "nobody wakes those who sleep");
+        });
+    }
+
+    #[test]
+    fn loom_one_of_those_that_post_last_knows_it() {
+        two_that_post();
+    }
+
     #[test]
     fn loom_every_weakened_ordering_is_noticed() {
         for name in ["slot.publish", "slot.has", "slot.finish", "slot.finished"] {
             assert!(hpvm_sync::weaken::is_noticed(name, a_reader), "{name}");
         }
+        let name = "slots.all_have_posted";
+        assert!(hpvm_sync::weaken::is_noticed(name, two_that_post), "{name}");
     }
 }

@@ -36,8 +36,11 @@ const MIGRATE_YIELDS_APART: u32 = 4;
 /// A yield takes so long where others than waiting ranks want the processor: programs that compute
 /// get milliseconds. A sleeper that is woken gets it at once.
 const LONG_YIELD: Duration = Duration::from_micros(300);
-/// Waits for slots without yields after that.
-const LOADED_WAITS: u32 = 100;
+/// Once in so many collectives it is tried whether that still holds: in all ranks at the same one, because a rank that yields
+/// while the others sleep has the processor last.
+const TRIAL_EVERY: u64 = 128;
+/// Collectives of a trial: who comes last to the first one does not wait in it.
+const TRIALS: u32 = 2;
 /// Longest sleep: then look whether the launcher still lives.
 pub const MAX_SLEEP: Duration = Duration::from_millis(500);
 /// Longest sleep while something is awaited whose coming rings no bell: credits, and room in slots.
@@ -72,8 +75,8 @@ pub struct WaitPolicy {
     yields: u32,
     /// Progress steps in a row in which calls that do not wait found nothing.
     vain: u32,
-    /// Waits for slots that shall sleep at once, because others want the processors.
-    loaded: u32,
+    /// Waits for slots sleep at once, because others want the processors: so many have.
+    loaded: Option<u32>,
     /// The last yields for a slot took long.
     suspects_load: bool,
     /// Progress steps of waiting threads.
@@ -159,13 +162,17 @@ impl WaitPolicy {
         }
     }
 
-    /// A wait for slots begins.
-    pub fn begin_slots(&mut self, long: bool) -> SlotWait {
+    /// A wait for slots begins, for collective `number`, which all members count alike.
+    pub fn begin_slots(&mut self, long: bool, number: u64) -> SlotWait {
         // What others do with long data takes as long as other programs would. A sleeper of a job on several hosts is
         // woken by a pipe: yields are better even then.
         let judges = !self.spans_hosts && !long;
-        let yielding = !judges || self.loaded == 0;
-        self.loaded = self.loaded.saturating_sub(1);
+        if judges && let Some(slept) = self.loaded {
+            let tries = number % TRIAL_EVERY < u64::from(TRIALS) && slept >= TRIALS;
+            self.loaded = (!tries).then_some(slept.saturating_add(1));
+            self.suspects_load &= !tries;
+        }
+        let yielding = !judges || self.loaded.is_none();
         SlotWait { polls: 0, spins: 0, yields: 0, began: Duration::ZERO, judges, yielding }
     }
 
@@ -227,7 +234,7 @@ impl WaitPolicy {
 
     /// Yields took long. The first time may have been an interruption of the whole machine.
     fn suspect_load(&mut self) {
-        self.loaded = if self.suspects_load { LOADED_WAITS } else { 0 };
+        self.loaded = self.suspects_load.then_some(0);
         self.suspects_load = true;
     }
 
@@ -332,7 +339,7 @@ mod tests {
     #[test]
     fn a_slot_of_somebody_on_this_processor_is_yielded_for_at_once() {
         let mut policy = WaitPolicy { oversubscribed: true, ..WaitPolicy::default() };
-        let mut wait = policy.begin_slots(false);
+        let mut wait = policy.begin_slots(false, 1);
         let here = SlotFacts { here: true, ..SlotFacts::default() };
         assert_eq!(policy.for_slots(&mut wait, here, || Duration::ZERO), Decision::Yield);
         let elsewhere = SlotFacts::default();
@@ -342,40 +349,93 @@ mod tests {
         assert_eq!(policy.for_slots(&mut wait, elsewhere, || Duration::ZERO), Decision::Yield);
     }
 
+    /// A policy that has found the machine loaded.
+    fn loaded() -> WaitPolicy {
+        let mut policy = WaitPolicy { oversubscribed: true, ..WaitPolicy::default() };
+        for number in 10..12 {
+            assert_eq!(yields_once(&mut policy, number, 2 * LONG_YIELD), Decision::Yield);
+        }
+        policy
+    }
+
+    /// What a wait for collective `number` does first; it ends after `long`.
+    fn yields_once(policy: &mut WaitPolicy, number: u64, long: Duration) -> Decision {
+        let facts = SlotFacts { here: true, ..SlotFacts::default() };
+        let mut wait = policy.begin_slots(false, number);
+        let decision = policy.for_slots(&mut wait, facts, || Duration::ZERO);
+        policy.end_slots(&wait, || long);
+        decision
+    }
+
     #[test]
     fn where_yields_take_long_twice_the_next_waits_sleep_at_once() {
         let mut policy = WaitPolicy { oversubscribed: true, ..WaitPolicy::default() };
         let facts = SlotFacts { here: true, lacks_room: true, ..SlotFacts::default() };
-        for _ in 0..2 {
-            let mut wait = policy.begin_slots(false);
+        let sleep = Decision::Sleep(MAX_SLEEP_WITHOUT_BELL);
+        for number in 10..12 {
+            let mut wait = policy.begin_slots(false, number);
             let mut clock = Duration::ZERO;
-            while !matches!(policy.for_slots(&mut wait, facts, || clock), Decision::Sleep(_)) {
+            while policy.for_slots(&mut wait, facts, || clock) != sleep {
                 clock += 2 * LONG_YIELD;
             }
             policy.end_slots(&wait, || clock);
         }
-        for _ in 0..LOADED_WAITS {
-            let mut wait = policy.begin_slots(false);
-            let sleep = Decision::Sleep(MAX_SLEEP_WITHOUT_BELL);
-            assert_eq!(policy.for_slots(&mut wait, facts, || Duration::ZERO), sleep);
+        let mut wait = policy.begin_slots(false, 12);
+        assert_eq!(policy.for_slots(&mut wait, facts, || Duration::ZERO), sleep);
+    }
+
+    #[test]
+    fn all_ranks_try_again_at_the_same_collective_whenever_they_found_the_load() {
+        let sleep = Decision::Sleep(MAX_SLEEP);
+        let begin = 10 * TRIAL_EVERY;
+        // Who came last to the first of a trial did not wait in it.
+        for (slept, first) in [(1..100, begin), (90..100, begin), (90..100, begin + 1)] {
+            let mut policy = loaded();
+            for number in slept.map(|number| 9 * TRIAL_EVERY + TRIALS as u64 + number) {
+                assert_eq!(yields_once(&mut policy, number, Duration::ZERO), sleep);
+            }
+            assert_eq!(yields_once(&mut policy, first, Duration::ZERO), Decision::Yield);
+            assert_eq!(yields_once(&mut policy, first + 1, Duration::ZERO), Decision::Yield);
         }
-        let mut wait = policy.begin_slots(false);
-        assert_eq!(policy.for_slots(&mut wait, facts, || Duration::ZERO), Decision::Yield);
+    }
+
+    #[test]
+    fn a_trial_that_finds_the_load_again_ends_after_two_waits() {
+        let mut policy = loaded();
+        for number in [100, 101] {
+            yields_once(&mut policy, number, Duration::ZERO);
+        }
+        let long = 2 * LONG_YIELD;
+        let first = TRIAL_EVERY;
+        assert_eq!(yields_once(&mut policy, first, long), Decision::Yield);
+        assert_eq!(yields_once(&mut policy, first + 1, long), Decision::Yield);
+        for number in first + 2..2 * TRIAL_EVERY {
+            assert_eq!(yields_once(&mut policy, number, long), Decision::Sleep(MAX_SLEEP));
+        }
+    }
+
+    #[test]
+    fn waits_for_long_data_neither_judge_nor_try() {
+        let mut policy = loaded();
+        let facts = SlotFacts { here: true, long: true, ..SlotFacts::default() };
+        for _ in 0..4 {
+            let mut wait = policy.begin_slots(true, 0);
+            assert_eq!(policy.for_slots(&mut wait, facts, || Duration::ZERO), Decision::Yield);
+            policy.end_slots(&wait, || 2 * LONG_YIELD);
+        }
+        assert_eq!(yields_once(&mut policy, 12, Duration::ZERO), Decision::Sleep(MAX_SLEEP));
     }
 
     #[test]
     fn one_long_yield_in_each_of_two_waits_is_load_and_a_short_one_between_them_is_not() {
         let mut policy = WaitPolicy { oversubscribed: true, ..WaitPolicy::default() };
-        let facts = SlotFacts { here: true, ..SlotFacts::default() };
-        let mut one_yield = |long: u32| {
-            let mut wait = policy.begin_slots(false);
-            let decision = policy.for_slots(&mut wait, facts, || Duration::ZERO);
-            policy.end_slots(&wait, || 2 * LONG_YIELD * long);
-            decision
-        };
+        let mut number = 10;
         for long in [1, 0, 1, 0, 1, 1] {
-            assert_eq!(one_yield(long), Decision::Yield);
+            number += 1;
+            let decision = yields_once(&mut policy, number, 2 * LONG_YIELD * long);
+            assert_eq!(decision, Decision::Yield);
         }
-        assert_eq!(one_yield(0), Decision::Sleep(MAX_SLEEP));
+        let decision = yields_once(&mut policy, number + 1, Duration::ZERO);
+        assert_eq!(decision, Decision::Sleep(MAX_SLEEP));
     }
 }

@@ -546,6 +546,10 @@ impl<T: Transport> Segment for Streaming<T> {
         self.inner.large_slot(rank, index, number)
     }
 
+    fn announce(&self, reader: Rank) -> bool {
+        self.inner.announce(reader)
+    }
+
     fn wake(&self, dst: Rank) {
         self.inner.wake(dst);
     }

@@ -100,6 +100,10 @@ pub trait ShmCollective {
     fn poll<T: Transport>(&mut self, p: &mut Process<T>) -> Result<bool>;
     /// Whether a slot is missing of a process of which `which` is true.
     fn awaits<T: Transport>(&self, p: &Process<T>, which: impl Fn(Rank) -> bool) -> bool;
+    /// A number that grows by one from a collective of short data to the next, the same on all members.
+    fn number(&self) -> u64 {
+        0
+    }
     /// Whether it waits for others to finish an earlier operation, of which no bell tells.
     fn lacks_room(&self) -> bool;
     /// Whether `poll` would go on.

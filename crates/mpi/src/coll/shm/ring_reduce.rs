@@ -94,7 +94,7 @@ impl ShmCollective for RingReduce<'_> {
             false if self.round == 0 => false,
             false => {
                 let from = self.before();
-                self.members.awaits(p, from..from + 1, self.number(self.round - 1), which)
+                self.members.awaits(p, from..from + 1, self.number_of(self.round - 1), which)
             }
         }
     }
@@ -108,7 +108,7 @@ impl ShmCollective for RingReduce<'_> {
             true => self.members.missing(p, self.next..self.needs(), self.last).is_none(),
             false if self.lacks_room => {
                 self.is_with_us(p)
-                    && self.members.would_have_room(p, self.number(self.round), self.ahead())
+                    && self.members.would_have_room(p, self.number_of(self.round), self.ahead())
             }
             // There may be no room behind the slot: that is found out by `poll`, whose next sleep is short.
             false => self.is_with_us(p),
@@ -138,7 +138,7 @@ impl RingReduce<'_> {
     }
 
     /// The number of a round.
-    fn number(&self, round: u32) -> u64 {
+    fn number_of(&self, round: u32) -> u64 {
         let last = round + 1 == self.members.size();
         if last { self.last } else { self.first + u64::from(round) }
     }
@@ -155,12 +155,12 @@ impl RingReduce<'_> {
 
     /// Whether the slice of this round is with us.
     fn is_with_us<T: Transport>(&self, p: &Process<T>) -> bool {
-        self.round == 0 || self.members.has(p, self.before(), self.number(self.round - 1))
+        self.round == 0 || self.members.has(p, self.before(), self.number_of(self.round - 1))
     }
 
     /// Whether it is, and there is room to say that we have left it.
     fn may_go<T: Transport>(&self, p: &mut Process<T>) -> bool {
-        self.is_with_us(p) && self.members.has_room(p, self.number(self.round), self.ahead())
+        self.is_with_us(p) && self.members.has_room(p, self.number_of(self.round), self.ahead())
     }
 
     /// Operations that a member may be ahead of the slowest. The large slot has the parity of the first number,
@@ -171,7 +171,7 @@ impl RingReduce<'_> {
 
     /// One round: adds our operand to a slice and says so.
     fn go<T: Transport>(&mut self, p: &mut Process<T>) -> Result<()> {
-        let number = self.number(self.round);
+        let number = self.number_of(self.round);
         if let Err(error) = self.combine(p) {
             // The others go on, so we do: numbers have to be the same.
             self.error.get_or_insert(Box::new(error));

@@ -414,6 +414,10 @@ impl ShmCollective for Shm<'_> {
         under_way!(self, false, step => step.awaits(p, which))
     }
 
+    fn number(&self) -> u64 {
+        under_way!(self, 0, step => step.number())
+    }
+
     fn lacks_room(&self) -> bool {
         under_way!(self, false, step => step.lacks_room())
     }

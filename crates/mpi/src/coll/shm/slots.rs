@@ -9,7 +9,7 @@ use crate::error::{Class, Result};
 use crate::pt2pt::packed_size;
 use hpvm_fm::{Rank, Transport};
 use hpvm_wire::coll_slots::{
-    CollSlots, DEPTH, INLINE, LARGE_SLOT_BYTES, LARGE_SLOTS, LargeSlot, SLOT_BYTES,
+    CollSlots, DEPTH, INLINE, LARGE_SLOT_BYTES, LARGE_SLOTS, LargeSlot, SLOT_BYTES, all_have_posted,
 };
 use std::sync::atomic::Ordering;
 
@@ -30,7 +30,7 @@ impl ShmCollective for Exchange<'_> {
     #[inline]
     fn poll<T: Transport>(&mut self, p: &mut Process<T>) -> Result<bool> {
         if !self.posted {
-            if self.posts() && !self.post(p)? {
+            if self.posts(self.rank()) && !self.post(p)? {
                 return Ok(false);
             }
             self.posted = true;
@@ -44,7 +44,7 @@ impl ShmCollective for Exchange<'_> {
     }
 
     fn awaits<T: Transport>(&self, p: &Process<T>, which: impl Fn(Rank) -> bool) -> bool {
-        if !self.posted && self.posts() {
+        if !self.posted && self.posts(self.rank()) {
             // Those that are too far behind.
             let wanted = self.number - self.ahead();
             return (0..self.comm.size()).filter(|member| *member != self.rank()).any(|member| {
@@ -58,6 +58,10 @@ impl ShmCollective for Exchange<'_> {
         })
     }
 
+    fn number(&self) -> u64 {
+        self.number
+    }
+
     fn lacks_room(&self) -> bool {
         !self.posted
     }
@@ -65,7 +69,8 @@ impl ShmCollective for Exchange<'_> {
     fn is_ready<T: Transport>(&self, p: &Process<T>) -> bool {
         match self.posted {
             false => self.would_have_room(p),
-            true => self.coll_slots(p, self.next).is_ok_and(|b| b.has(self.number)),
+            // The last one of those that it waits for wakes it: before that, nobody needs it.
+            true => self.missing(p).is_none(),
         }
     }
 
@@ -139,20 +144,24 @@ impl<'a> Exchange<'a> {
         slot.map_err(|found| long(found, room))
     }
 
+    /// The first member whose slot is not there yet.
+    fn missing<T: Transport>(&self, p: &Process<T>) -> Option<u32> {
+        let lacks = |m: &u32| !self.coll_slots(p, *m).is_ok_and(|slots| slots.has(self.number));
+        (self.next..self.needs().end).find(|member| *member != self.rank() && lacks(member))
+    }
+
     /// Operations that a member may be ahead of the slowest.
     #[inline(always)]
     fn ahead(&self) -> u64 {
         if let Part::Short = self.part { DEPTH as u64 } else { LARGE_SLOTS as u64 }
     }
 
-    /// Whether this member has anything to tell.
+    /// Whether `member` has anything to tell.
     #[inline(always)]
-    fn posts(&self) -> bool {
+    fn posts(&self, member: u32) -> bool {
         match self.what {
-            What::Bcast { root, .. } | What::Scatter { root, .. } => root == self.rank(),
-            What::Reduce { root: Some(root), .. } | What::Gather { root, .. } => {
-                root != self.rank()
-            }
+            What::Bcast { root, .. } | What::Scatter { root, .. } => root == member,
+            What::Reduce { root: Some(root), .. } | What::Gather { root, .. } => root != member,
             _ => true,
         }
     }
@@ -235,19 +244,43 @@ impl<'a> Exchange<'a> {
         Ok(true)
     }
 
-    /// Wakes those who may sleep for want of our slot.
+    /// The members that need our slot.
     #[inline(always)]
-    fn knock<T: Transport>(&self, p: &Process<T>) {
-        let readers = match self.what {
+    fn readers(&self) -> core::ops::Range<u32> {
+        match self.what {
             What::Reduce { root: Some(root), .. } | What::Gather { root, .. } => root..root + 1,
             _ => 0..self.comm.size(),
-        };
-        for member in readers {
+        }
+    }
+
+    /// Wakes those who may sleep for want of our slot, if it is the last that they want.
+    #[inline(always)]
+    fn knock<T: Transport>(&self, p: &Process<T>) {
+        let mut asleep = false;
+        for member in self.readers() {
             if member != self.rank()
                 && let Some(process) = self.comm.group().process(member)
             {
-                p.fm().transport().wake(process);
+                asleep |= p.fm().transport().announce(process);
             }
+        }
+        if asleep {
+            self.wake_if_last(p);
+        }
+    }
+
+    /// Wakes those that sleep, if nobody else has to post. A member that is woken by every post
+    /// goes back to sleep after each but the last, and pays for it as many times as there are members.
+    #[cold]
+    fn wake_if_last<T: Transport>(&self, p: &Process<T>) {
+        let process = |member: u32| self.comm.group().process(member);
+        let slots = |member| p.slots_of(process(member)?, self.index);
+        let posters = (0..self.comm.size()).filter(|member| self.posts(*member));
+        if !all_have_posted(posters.filter_map(slots), self.number) {
+            return;
+        }
+        for process in self.readers().filter(|member| *member != self.rank()).filter_map(process) {
+            p.fm().transport().wake(process);
         }
     }
 
@@ -382,7 +415,7 @@ impl<'a> Exchange<'a> {
     fn finish<T: Transport>(&self, p: &mut Process<T>) -> Result<()> {
         self.coll_slots(p, self.rank())?.finish(self.number);
         if self.needs() == (0..self.comm.size()) {
-            if self.posts() {
+            if self.posts(self.rank()) {
                 // All have posted this operation, so they are through with the one before, and this member
                 // with what it left to others.
                 // Relaxed: see `Use`.
