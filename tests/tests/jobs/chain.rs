@@ -105,6 +105,7 @@ fn arguments<'a>(story: &'a Story, folder: &'a Path, job: &'a str) -> [&'a str; 
 
 /// The jobs of one host, each started on its own: who ends how is seen by its exit code.
 fn each_on_its_own(story: &Story) {
+    let name = story.name();
     let folder = Folder::new();
     let start = |job: usize| {
         let arguments = arguments(story, &folder.0, ["0", "1", "2", "3"][job]).map(str::to_owned);
@@ -118,7 +119,7 @@ fn each_on_its_own(story: &Story) {
         folder.tell(&format!("kill-{victim}"));
         for job in story.fails().into_iter().flatten() {
             let ended = jobs[job].take().map(|job| job.end(ITSELF));
-            let (code, _, output) = ended.expect("not ended yet").expect(&story.name());
+            let (code, _, output) = ended.expect("not ended yet").expect(&name);
             assert_ne!(code, 0, "{}: job {job}: {output}", story.name());
             said.push_str(&output);
         }
@@ -127,7 +128,7 @@ fn each_on_its_own(story: &Story) {
     folder.tell("end-0");
     for (job, running) in jobs.into_iter().enumerate() {
         let Some(running) = running else { continue };
-        let (code, _, output) = running.end(ITSELF).expect(&story.name());
+        let (code, _, output) = running.end(ITSELF).expect(&name);
         assert_eq!(code, 0, "{}: job {job}: {output}", story.name());
     }
     folder.check(story, &said);
@@ -135,6 +136,7 @@ fn each_on_its_own(story: &Story) {
 
 /// Jobs that have spawned each other: the first one's launcher ends when all have ended, with the code of its own ranks.
 fn one_by_the_other(story: &Story) {
+    let name = story.name();
     let folder = Folder::new();
     let words = arguments(story, &folder.0, "0");
     let job = Job::start(RANKS, &program("chain"), &words).expect("starts");
@@ -149,7 +151,7 @@ fn one_by_the_other(story: &Story) {
         }
     }
     folder.tell("end-0");
-    let (code, _, output) = job.end(ITSELF).expect(&story.name());
+    let (code, _, output) = job.end(ITSELF).expect(&name);
     assert_eq!(code != 0, story.has_failed(0), "{}: {output}", story.name());
     folder.check(story, &output);
 }
