@@ -86,6 +86,11 @@ impl Lifeline {
         if self.0.disconnected.get() { Heard::Closed } else { Heard::Cut }
     }
 
+    /// Whether it has been said that the two jobs are connected no more.
+    pub fn is_disconnected(&self) -> bool {
+        self.0.disconnected.get()
+    }
+
     /// Tells why the job fails. True: nobody else has to be told.
     pub fn error(&self, text: &str) -> bool {
         // Both jobs may have been disconnected before what has failed did so.
@@ -117,6 +122,21 @@ fn free_processors() {
             libc::sched_setaffinity(0, size_of_val(&set), &set);
         }
     }
+}
+
+/// This launcher's job goes on by itself from now on, which those see that wait for it: the process that has spawned
+/// the job, before it returns from `MPI_Comm_disconnect`, and that one's launcher ([`has_parted`]). A signal to the ranks of that job
+/// no longer reaches us either.
+pub fn part() {
+    // SAFETY: sets the process group of this process. It can fail only where this process leads one already.
+    unsafe { libc::setpgid(0, 0) };
+}
+
+/// Whether `pid` is a launcher that was started for `MPI_Comm_spawn`, and whose job is connected with that of its parents no
+/// more.
+pub fn has_parted(pid: i32) -> bool {
+    // SAFETY: asks for the group of a process by its number.
+    (unsafe { libc::getpgid(pid) }) == pid && is_spawning(pid)
 }
 
 /// Whether `pid` is a launcher that was started for `MPI_Comm_spawn`: its job goes on by itself.

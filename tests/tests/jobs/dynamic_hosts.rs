@@ -26,11 +26,11 @@ fn spawning(place: &[&str], key: &str, value: &str) -> Vec<String> {
     place.iter().map(|word| (*word).to_owned()).chain(set).collect()
 }
 
-/// A job that runs beside others.
-struct Running(Child, tempfile::NamedTempFile);
+/// A job that runs beside others, on test hosts.
+pub struct Running(Child, tempfile::NamedTempFile);
 
 impl Running {
-    fn start(mut command: Command) -> Running {
+    pub fn start(mut command: Command) -> Running {
         let log = tempfile::NamedTempFile::new().expect("a temporary file");
         let end = || log.reopen().expect("the same file");
         let child = command.stdout(end()).stderr(end()).spawn().expect("mpirun starts");
@@ -50,7 +50,7 @@ impl Running {
         }
     }
 
-    fn end(mut self) -> (Option<i32>, String) {
+    pub fn end(mut self) -> (Option<i32>, String) {
         let end = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = self.0.try_wait().expect("a child") {

@@ -17,6 +17,7 @@ mod armci;
 mod bound;
 mod bsp;
 mod build_systems;
+mod chain;
 mod check;
 mod common;
 mod dynamic;

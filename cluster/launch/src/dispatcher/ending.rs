@@ -32,13 +32,18 @@ impl Dispatcher {
                     if number == libc::SIGINT { " (Ctrl-C again kills it at once)" } else { "" };
                 self.actions
                     .push_back(Action::Note(format!("received {name}; ending the job{again}")));
+                self.actions.push_back(Action::SignalParted(number));
                 self.end(number, GRACE_USER, now);
             }
-            Phase::Ending(_) => self.kill(now),
+            Phase::Ending(_) => {
+                self.actions.push_back(Action::SignalParted(number));
+                self.kill(now);
+            }
             // The rest of the output is not waited for any more.
             Phase::Leaving(_) => {
                 self.code.get_or_insert(128 + number);
                 self.abandoned = true;
+                self.actions.push_back(Action::SignalParted(number));
                 self.actions.push_back(Action::SignalLeftovers(libc::SIGKILL));
                 self.actions.push_back(Action::Survey);
                 self.phase = Phase::Leaving(Leaving::new(true, now));

@@ -119,6 +119,9 @@ pub enum Action {
     Cut(usize),
     /// Send a signal to every process that descends from the job.
     SignalLeftovers(i32),
+    /// Send a signal to the launchers of jobs that this one has spawned and that have parted from it, on all hosts, unless
+    /// those who have spawned this job decide about that.
+    SignalParted(i32),
     /// Find out whether any process or output of the job is left.
     Survey,
     /// Hold a name that a rank publishes, for other jobs on this host.

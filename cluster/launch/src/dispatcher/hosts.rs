@@ -92,6 +92,8 @@ impl Dispatcher {
             Frame::OtherMpi(text) => self.other_mpi(text),
             Frame::Note(text) => self.actions.push_back(Action::Note(text)),
             Frame::Left => self.left(link, now),
+            // Its agent ends when they do; that its host lives is seen as ever.
+            Frame::GoOn => self.cut_at = None,
             Frame::Alive => {}
             other => self.nonsense(link, &format!("{other:?}"), now),
         }

@@ -67,7 +67,13 @@ fn down(frame: Frame) -> Action {
 
 fn finish(job: &mut Dispatcher) -> Option<i32> {
     job.handle(
-        Event::Survey(Found { processes: false, outputs: false, blocked: false, jobs: false }),
+        Event::Survey(Found {
+            processes: false,
+            outputs: false,
+            blocked: false,
+            jobs: false,
+            parted: false,
+        }),
         T0,
     );
     for link in 0..2 {
@@ -87,7 +93,13 @@ fn a_good_job_ends_when_all_hosts_have_left() {
     }
     assert_eq!(actions(&mut job), [down(Frame::Leave { kill: false }), Action::Survey]);
     job.handle(
-        Event::Survey(Found { processes: false, outputs: false, blocked: false, jobs: false }),
+        Event::Survey(Found {
+            processes: false,
+            outputs: false,
+            blocked: false,
+            jobs: false,
+            parted: false,
+        }),
         T0,
     );
     job.handle(Event::Frame { link: 0, frame: Frame::Left }, T0);
@@ -180,7 +192,13 @@ fn agents_that_do_not_confirm_the_end_are_cut() {
     let all = actions(&mut job);
     assert!(all.contains(&Action::Cut(0)) && all.contains(&Action::Cut(1)), "{all:?}");
     job.handle(
-        Event::Survey(Found { processes: false, outputs: false, blocked: false, jobs: false }),
+        Event::Survey(Found {
+            processes: false,
+            outputs: false,
+            blocked: false,
+            jobs: false,
+            parted: false,
+        }),
         GRACE_CUT,
     );
     assert!(actions(&mut job).contains(&Action::Done(1)));

@@ -25,6 +25,8 @@ pub struct Found {
     pub blocked: bool,
     /// Among the processes are launchers of jobs that ranks have spawned, which go on by themselves.
     pub jobs: bool,
+    /// Such jobs have parted from ours: they go on also if it is killed.
+    pub parted: bool,
 }
 
 impl Leaving {
@@ -46,10 +48,10 @@ impl Leaving {
 
     /// Takes in a survey; gives the signal that is to be sent to what is left.
     pub fn surveyed(&mut self, found: Found, now: Duration) -> Option<i32> {
-        let Found { processes, outputs, blocked, jobs } = found;
-        if jobs && self.step == 0 {
+        let Found { processes, outputs, blocked, jobs, parted } = found;
+        if parted || jobs && self.step == 0 {
             (self.since, self.next) = (now, now + SURVEY_BLOCKED);
-            return None;
+            return (self.step >= 2).then_some(libc::SIGKILL);
         }
         let waited = now.saturating_sub(self.since);
         let over = self.step >= 2 && waited >= GRACE_KILLED && !blocked;

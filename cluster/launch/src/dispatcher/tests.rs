@@ -49,7 +49,13 @@ fn error(job: &mut Dispatcher) -> String {
 /// Answers surveys with "nothing left" until the job is over.
 fn finish(job: &mut Dispatcher, now: Duration) -> i32 {
     job.handle(
-        Event::Survey(Found { processes: false, outputs: false, blocked: false, jobs: false }),
+        Event::Survey(Found {
+            processes: false,
+            outputs: false,
+            blocked: false,
+            jobs: false,
+            parted: false,
+        }),
         now,
     );
     match actions(job).last() {
@@ -186,10 +192,11 @@ fn the_user_ends_the_job() {
     job.handle(Event::Signal(libc::SIGINT), T0);
     let all = actions(&mut job);
     assert!(matches!(&all[0], Action::Note(text) if text.contains("SIGINT")));
-    assert_eq!(all[1..], [Action::Signal(libc::SIGINT), Action::Signal(libc::SIGCONT)]);
+    let [parted, signal] = [Action::SignalParted, Action::Signal];
+    assert_eq!(all[1..], [parted(libc::SIGINT), signal(libc::SIGINT), signal(libc::SIGCONT)]);
     assert_eq!(job.poll_timeout(), Some(GRACE_USER));
     job.handle(Event::Signal(libc::SIGINT), T0);
-    assert_eq!(actions(&mut job), [Action::Signal(libc::SIGKILL)]);
+    assert_eq!(actions(&mut job), [parted(libc::SIGINT), signal(libc::SIGKILL)]);
     exit(&mut job, 0, 0, T0);
     actions(&mut job);
     assert_eq!(finish(&mut job, T0), 130);
@@ -214,7 +221,13 @@ fn leftovers_get_time_then_signals_then_are_given_up() {
     let (mut now, mut sent) = (T0, Vec::new());
     for _ in 0..10_000 {
         job.handle(
-            Event::Survey(Found { processes: true, outputs: true, blocked: false, jobs: false }),
+            Event::Survey(Found {
+                processes: true,
+                outputs: true,
+                blocked: false,
+                jobs: false,
+                parted: false,
+            }),
             now,
         );
         for action in actions(&mut job) {
@@ -238,6 +251,24 @@ fn leftovers_get_time_then_signals_then_are_given_up() {
     panic!("never done");
 }
 
+/// What else is left of a killed job is killed meanwhile.
+#[test]
+fn jobs_that_have_parted_are_waited_for_also_by_a_killed_one() {
+    let mut job = job(1);
+    exit(&mut job, 0, 3, T0);
+    actions(&mut job);
+    let left = Found { processes: true, outputs: true, blocked: false, jobs: true, parted: true };
+    let mut now = T0;
+    for _ in 0..1000 {
+        job.handle(Event::Survey(left), now);
+        assert_eq!(actions(&mut job), [Action::SignalLeftovers(libc::SIGKILL)]);
+        now = job.poll_timeout().expect("a next survey");
+        job.handle(Event::Tick, now);
+        assert_eq!(actions(&mut job), [Action::Survey]);
+    }
+    assert_eq!(finish(&mut job, now), 3);
+}
+
 #[test]
 fn a_slow_reader_is_waited_for_until_the_user_gives_up() {
     let mut job = job(1);
@@ -246,7 +277,13 @@ fn a_slow_reader_is_waited_for_until_the_user_gives_up() {
     let mut now = T0;
     for _ in 0..1000 {
         job.handle(
-            Event::Survey(Found { processes: false, outputs: true, blocked: true, jobs: false }),
+            Event::Survey(Found {
+                processes: false,
+                outputs: true,
+                blocked: true,
+                jobs: false,
+                parted: false,
+            }),
             now,
         );
         assert_eq!(actions(&mut job), []);
@@ -256,10 +293,21 @@ fn a_slow_reader_is_waited_for_until_the_user_gives_up() {
     }
     assert!(!job.abandoned());
     job.handle(Event::Signal(libc::SIGINT), now);
-    assert_eq!(actions(&mut job), [Action::SignalLeftovers(libc::SIGKILL), Action::Survey]);
+    let ends = [
+        Action::SignalParted(libc::SIGINT),
+        Action::SignalLeftovers(libc::SIGKILL),
+        Action::Survey,
+    ];
+    assert_eq!(actions(&mut job), ends);
     assert!(job.abandoned());
     job.handle(
-        Event::Survey(Found { processes: false, outputs: true, blocked: true, jobs: false }),
+        Event::Survey(Found {
+            processes: false,
+            outputs: true,
+            blocked: true,
+            jobs: false,
+            parted: false,
+        }),
         now,
     );
     assert_eq!(actions(&mut job), [Action::Done(130)]);
@@ -351,7 +399,7 @@ proptest! {
         // From here on nothing is left, or something is left for ever.
         for _ in 0..1000 {
             if matches!(seen.last(), Some(Action::Done(_))) { break; }
-            job.handle(Event::Survey(Found { processes: ranks == 3, outputs: false, blocked: false, jobs: false }), now);
+            job.handle(Event::Survey(Found { processes: ranks == 3, outputs: false, blocked: false, jobs: false, parted: false }), now);
             seen.extend(actions(&mut job));
             if let Some(next) = job.poll_timeout() {
                 now = now.max(next);

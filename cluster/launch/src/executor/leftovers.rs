@@ -11,6 +11,8 @@ pub struct Leftovers {
     /// Children that are not the job's: the guardian, and those we had before (a shell that
     /// became the launcher by `exec` leaves us its background processes).
     foreign: BTreeSet<i32>,
+    /// Those of jobs that have parted are meant, too.
+    with_parted: bool,
 }
 
 impl Leftovers {
@@ -18,7 +20,7 @@ impl Leftovers {
     pub fn adopt() -> Self {
         // SAFETY: sets a flag of this process. Without it, orphans are found by group only.
         unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
-        Self { foreign: children() }
+        Self { foreign: children(), with_parted: false }
     }
 
     /// A child that is not the job's: it connects us to another host.
@@ -43,14 +45,30 @@ impl Leftovers {
         children().difference(&self.foreign).any(|pid| lifeline::is_spawning(*pid))
     }
 
+    /// Whether one of them is the launcher of a job that is connected with ours no more, and is to go on.
+    pub fn has_parted_job(&self) -> bool {
+        let mut children = children();
+        children.retain(|pid| !self.foreign.contains(pid));
+        !self.with_parted && children.into_iter().any(lifeline::has_parted)
+    }
+
     /// Sends a signal to everything that descends from the launcher and is the job's.
     pub fn signal(&self, number: i32) {
-        for pid in self.descendants() {
+        for pid in self.descendants(|pid| self.with_parted || !lifeline::has_parted(pid)) {
             sys::kill(pid, number);
         }
     }
 
-    fn descendants(&self) -> Vec<i32> {
+    /// Sends a signal to the launchers of jobs that have parted from ours, which from now on end with it.
+    pub fn signal_parted(&mut self, number: i32) {
+        self.with_parted = true;
+        let parted =
+            self.descendants(|_| true).into_iter().filter(|pid| lifeline::has_parted(*pid));
+        parted.for_each(|pid| sys::kill(pid, number));
+    }
+
+    /// All processes below this one that are `wanted` and whose ancestors are.
+    fn descendants(&self, wanted: impl Fn(i32) -> bool) -> Vec<i32> {
         let mut by_parent: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
         for pid in all_pids() {
             if let Some(parent) = parent_of(pid) {
@@ -61,7 +79,7 @@ impl Leftovers {
         let mut parents = vec![std::process::id() as i32];
         while let Some(parent) = parents.pop() {
             for pid in by_parent.remove(&parent).unwrap_or_default() {
-                if !self.foreign.contains(&pid) {
+                if !self.foreign.contains(&pid) && wanted(pid) {
                     found.push(pid);
                     parents.push(pid);
                 }

@@ -125,7 +125,8 @@ impl Local {
         let processes = self.leftovers.reap(|_| false);
         let outputs = self.ranks.iter().any(RankIo::has_output);
         let jobs = processes && self.leftovers.has_spawned_job();
-        Found { processes, outputs, blocked: outputs && full, jobs }
+        let parted = jobs && self.leftovers.has_parted_job();
+        Found { processes, outputs, blocked: outputs && full, jobs, parted }
     }
 
     /// The next signal that has come.

@@ -24,12 +24,13 @@ use crate::args::Input;
 use crate::dispatcher::{Action, Dispatcher, Event};
 use crate::environment::ranks::Numbers;
 use crate::error::LaunchError;
-use crate::lifeline::{Heard, Lifeline};
+use crate::lifeline::{self, Heard, Lifeline};
 use crate::output::files::Files;
 use crate::output::sink::Sink;
 use crate::output::{Outputs, Routing};
 use crate::place::affinity;
 use crate::place::binding::Bound;
+use crate::remote::frame::Frame;
 use crate::remote::order::Order;
 use crate::remote::start::Starter;
 use crate::sys::{self, Epoll};
@@ -342,6 +343,7 @@ impl<'a> Executor<'a> {
                 Action::Cut(link) => self.here.cut(link),
                 Action::Signal(number) => self.here.signal_ranks(number),
                 Action::SignalLeftovers(number) => self.here.leftovers.signal(number),
+                Action::SignalParted(number) => self.signal_parted(number),
                 Action::Survey => self.survey(),
                 Action::Hold { rank, service, port } => {
                     let held = self.here.names.hold(&service, &port);
@@ -369,9 +371,21 @@ impl<'a> Executor<'a> {
         }
     }
 
+    /// Ends jobs that have parted from this one, as the user wants. Who is connected with those who have spawned it gets the
+    /// signals of their launcher, which are no word of a user's.
+    fn signal_parted(&mut self, number: i32) {
+        if self.plan.lifeline.as_ref().is_none_or(Lifeline::is_disconnected) {
+            self.here.leftovers.signal_parted(number);
+            self.here.send_down(None, &Frame::SignalParted(number));
+        }
+    }
+
     fn read_lifeline(&mut self) {
         let Some(lifeline) = &self.plan.lifeline else { return };
         let (heard, fd) = (lifeline.read(), lifeline.fd());
+        if lifeline.is_disconnected() {
+            lifeline::part();
+        }
         if heard != Heard::Open {
             self.here.epoll.remove(fd);
         }

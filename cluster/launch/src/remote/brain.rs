@@ -32,6 +32,8 @@ pub enum Action {
     Signal(i32),
     /// Send a signal to every process here that descends from the job.
     SignalLeftovers(i32),
+    /// Send a signal to the launchers here of jobs that this one has spawned and that have parted from it.
+    SignalParted(i32),
     /// Find out whether any process or output of the job is left here.
     Survey,
     /// Close the connection to an agent below.
@@ -67,6 +69,8 @@ pub struct Brain {
     /// For each connection all hosts behind it.
     groups: Vec<Vec<Node>>,
     leaving: Option<Leaving>,
+    /// Whether it has been said that jobs go on that ranks here have spawned.
+    goes_on: bool,
     heard: Duration,
     over: bool,
     actions: VecDeque<Action>,
@@ -97,6 +101,7 @@ impl Brain {
             links,
             groups,
             leaving: None,
+            goes_on: false,
             heard: Duration::ZERO,
             over: false,
             actions: VecDeque::new(),
@@ -226,6 +231,10 @@ impl Brain {
                 self.down(None, Frame::Find { question, service: service.clone() });
                 self.actions.push_back(Action::Find { question, service });
             }
+            Frame::SignalParted(number) => {
+                self.down(None, Frame::SignalParted(number));
+                self.actions.push_back(Action::SignalParted(number));
+            }
             Frame::Leave { kill } => self.leave(kill, now),
             Frame::Alive => {}
             other => self.die(format!("the launcher sent what only agents send: {other:?}")),
@@ -343,6 +352,7 @@ impl Brain {
             }
             Frame::Order(_)
             | Frame::Signal(_)
+            | Frame::SignalParted(_)
             | Frame::Leave { .. }
             | Frame::Pause(_)
             | Frame::Open
@@ -393,6 +403,9 @@ impl Brain {
         let Some(leaving) = &mut self.leaving else { return };
         if let Some(signal) = leaving.surveyed(found, now) {
             self.actions.push_back(Action::SignalLeftovers(signal));
+        }
+        if found.parted && !std::mem::replace(&mut self.goes_on, true) {
+            self.up(Frame::GoOn);
         }
         self.check_left();
     }

@@ -34,6 +34,8 @@ pub enum Frame {
     /// What the agent is to start; see [`Order`](super::order::Order).
     Order(Vec<u8>),
     Signal(i32),
+    /// For the launchers of jobs that ranks have spawned and that have parted from ours.
+    SignalParted(i32),
     /// All ranks of the job have ended. `kill`: what is left is killed at once.
     Leave {
         kill: bool,
@@ -137,6 +139,8 @@ pub enum Frame {
         node: u32,
         held: bool,
     },
+    /// Jobs that ranks of the agent's host have spawned, or of a host below, go on though this one is killed: the agent stays.
+    GoOn,
     /// A remark for the user.
     Note(String),
     /// A rank uses another MPI's library.
@@ -173,6 +177,7 @@ impl Frame {
             Frame::Hold { .. } => 11,
             Frame::Release(_) => 12,
             Frame::Find { .. } => 13,
+            Frame::SignalParted(_) => 14,
             Frame::Started { .. } => 32,
             Frame::NotStarted { .. } => 33,
             Frame::NotExecuted { .. } => 34,
@@ -193,19 +198,25 @@ impl Frame {
             Frame::OtherMpi(_) => 49,
             Frame::Found { .. } => 50,
             Frame::Held { .. } => 51,
+            Frame::GoOn => 52,
         }
     }
 
     fn body(&self, w: &mut Writer) {
         match self {
-            Frame::Alive | Frame::Open | Frame::Arrived | Frame::StdinClosed | Frame::Left => {}
+            Frame::Alive
+            | Frame::Open
+            | Frame::Arrived
+            | Frame::StdinClosed
+            | Frame::Left
+            | Frame::GoOn => {}
             Frame::Puts(pairs) => {
                 w.list(pairs, |w, (key, value)| {
                     w.bytes(key.as_bytes()).bytes(value.as_bytes());
                 });
             }
             Frame::Order(bytes) | Frame::Stdin(bytes) => w.0.extend_from_slice(bytes),
-            Frame::Signal(number) => {
+            Frame::Signal(number) | Frame::SignalParted(number) => {
                 w.u32(*number as u32);
             }
             Frame::Leave { kill: flag } | Frame::Pause(flag) => {
@@ -296,6 +307,7 @@ impl Frame {
             11 => Frame::Hold { question: r.u32()?, service: r.text()?, port: r.text()? },
             12 => Frame::Release(r.list(Reader::text)?),
             13 => Frame::Find { question: r.u32()?, service: r.text()? },
+            14 => Frame::SignalParted(r.u32()? as i32),
             32 => Frame::Started { rank: r.u32()?, pid: r.u32()? as i32 },
             33 => Frame::NotStarted { rank: r.u32()?, code: r.u32()? as i32, text: r.text()? },
             34 => Frame::NotExecuted { rank: r.u32()?, code: r.u32()? as i32, text: r.text()? },
@@ -326,6 +338,7 @@ impl Frame {
                 Frame::Found { question, node, port: some.then_some(port) }
             }
             51 => Frame::Held { question: r.u32()?, node: r.u32()?, held: r.flag()? },
+            52 => Frame::GoOn,
             other => return Err(format!("a frame of unknown kind {other}")),
         })
     }
@@ -458,6 +471,7 @@ mod tests {
             Just(Frame::Open),
             Just(Frame::Arrived),
             Just(Frame::Left),
+            Just(Frame::GoOn),
             prop::collection::vec((text, text), 0..4).prop_map(Frame::Puts),
             bytes.clone().prop_map(Frame::Order),
             bytes.clone().prop_map(Frame::Stdin),
@@ -479,6 +493,7 @@ mod tests {
                 port
             }),
             any::<i32>().prop_map(Frame::Signal),
+            any::<i32>().prop_map(Frame::SignalParted),
             any::<bool>().prop_map(|kill| Frame::Leave { kill }),
             (rank, text).prop_map(|(rank, text)| Frame::Reply { rank, text }),
             (rank, any::<i32>()).prop_map(|(rank, pid)| Frame::Started { rank, pid }),

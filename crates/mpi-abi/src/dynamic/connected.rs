@@ -15,6 +15,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// What is said when either side may end without the other.
 const DISCONNECTED: u8 = b'D';
@@ -22,6 +23,8 @@ const DISCONNECTED: u8 = b'D';
 const PARTS: u8 = b'P';
 /// Longest last words that are read.
 const WORDS_MAX: usize = 64 << 10;
+/// How long a launcher gets to hear that it is disconnected.
+const LAUNCHER_WAKES: Duration = Duration::from_secs(2);
 /// The thread needs little.
 const STACK: usize = 64 << 10;
 
@@ -36,6 +39,9 @@ pub struct Connected {
     other: Option<UnixStream>,
     /// Of those whose launcher is watched over: ends when they have ended, and have not failed.
     over: Option<UnixStream>,
+    /// The launcher, as long as it has not ended. Once the two are disconnected it leads a process group of its own, so that signals
+    /// to the ranks of our job no longer reach it, and ours can tell that it goes on.
+    launcher: Option<i32>,
 }
 
 /// How another job has failed.
@@ -64,8 +70,13 @@ impl Connected {
         let disconnected = Arc::new(AtomicBool::new(false));
         let says = socket.try_clone().into_iter().collect();
         let (end, over) = UnixStream::pair().ok().unzip();
-        let connected =
-            Connected { says, disconnected: disconnected.clone(), other: None, over: None };
+        let connected = Connected {
+            says,
+            disconnected: disconnected.clone(),
+            other: None,
+            over: None,
+            launcher: None,
+        };
         let wait = move || {
             let _ = socket.set_nonblocking(false);
             let said = read_words(&socket, over.as_ref().filter(|_| whose == Whose::Root));
@@ -98,23 +109,31 @@ impl Connected {
         Connected { other, ..connected }
     }
 
-    /// With a job that this one has spawned: `lifeline` leads to its launcher, and [watches](Connected::watch) over it, `root`
+    /// With a job that this one has spawned: `lifeline` leads to its launcher, whose process is `launcher`, and
+    /// [watches](Connected::watch) over it, `root`
     /// to its root.
     pub fn with_children(
         lifeline: UnixStream,
+        launcher: i32,
         failure: impl FnOnce(&[u8]) -> Option<Failure> + Send + 'static,
         root: Option<UnixStream>,
     ) -> Connected {
         let (mut connected, over) = Connected::watch(lifeline, Whose::Launcher, failure);
         // The launcher first: when the children hear of it, it knows already.
         connected.says.extend(root.as_ref().and_then(|root| root.try_clone().ok()));
-        Connected { other: root, over, ..connected }
+        Connected { other: root, over, launcher: Some(launcher), ..connected }
     }
 
     /// With those who have spawned this job, over whom the launcher watches: `root` leads to their root.
     pub fn with_parents(root: UnixStream) -> Connected {
         let says = root.try_clone().into_iter().collect();
-        Connected { says, disconnected: Arc::default(), other: Some(root), over: None }
+        Connected {
+            says,
+            disconnected: Arc::default(),
+            other: Some(root),
+            over: None,
+            launcher: None,
+        }
     }
 
     /// Says that this side leaves `MPI_Comm_disconnect` when the other one has said this, too.
@@ -149,6 +168,21 @@ impl Connected {
             let _ = send(socket, &[DISCONNECTED]);
             let _ = socket.shutdown(Shutdown::Write);
         }
+        self.launcher.into_iter().for_each(await_own_group);
+    }
+}
+
+/// Waits until the launcher that has been told leads a group of its own, or has ended. That takes it no longer than to wake
+/// up; should it be stopped, our job goes on without that.
+fn await_own_group(launcher: i32) {
+    let end = Instant::now() + LAUNCHER_WAKES;
+    loop {
+        // SAFETY: asks for the group of a process by its number.
+        let group = unsafe { libc::getpgid(launcher) };
+        if group == launcher || group < 0 || Instant::now() > end {
+            return;
+        }
+        std::thread::sleep(Duration::from_micros(50));
     }
 }
 

@@ -135,6 +135,7 @@ impl Spawned {
     /// The processes are connected: from now on their failure is ours. `root`: to their root.
     pub fn connected(self, root: Option<Talk>) -> Connected {
         let Spawned { lifeline, mut launcher, .. } = self;
+        let process = launcher.id() as i32;
         let failure = move |said: &[u8]| {
             let _ = launcher.wait();
             match Report::parse(said).parts() {
@@ -149,7 +150,7 @@ impl Spawned {
                 }
             }
         };
-        Connected::with_children(lifeline, failure, root.map(Talk::into_stream))
+        Connected::with_children(lifeline, process, failure, root.map(Talk::into_stream))
     }
 }
 
