@@ -1,22 +1,22 @@
 /* Angular fluxes between ranks. A cell's flux goes into a message for each rank that has a cell downwind of it; messages leave
- * when they are full, when their sender has to wait, and at the end of an ordinate. So ranks downwind begin with an ordinate while
+ * when they are full, when their sender has to wait, and at the end of a bundle. So ranks downwind begin with a bundle while
  * those upwind are at the next. */
 #include "sweep.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 64 }; /* fluxes of a message: 4.6 KB; more would let those downwind wait longer */
+enum { MOST = 32 }; /* fluxes of a message: 8.7 KB; more would let those downwind wait longer */
 
 struct item {
-    int64_t cell;
-    struct linear flux;
+    int cell, ready, none[2]; /* none: for the alignment of what follows */
+    struct angular flux;
 };
 
 struct message {
     struct message *next;
     MPI_Request request;
-    int ordinate, count;
+    int bundle, count;
     struct item item[MOST];
 };
 
@@ -24,11 +24,11 @@ struct outbox {
     struct message *open;
 };
 
-static struct message *new_message(int ordinate)
+static struct message *new_message(int bundle)
 {
     struct message *m = app_memory(1, sizeof *m);
     memset(m, 0, sizeof *m);
-    m->ordinate = ordinate;
+    m->bundle = bundle;
     return m;
 }
 
@@ -63,7 +63,7 @@ static void flush(struct sweep *s, int to)
     struct message *m = s->outbox[to].open;
     if (!m)
         return;
-    MPI_Isend(m->item, m->count * (int)sizeof *m->item, MPI_BYTE, to, m->ordinate, s->comm, &m->request);
+    MPI_Isend(m->item, m->count * (int)sizeof *m->item, MPI_BYTE, to, m->bundle, s->comm, &m->request);
     m->next = s->sends;
     s->sends = m;
     s->outbox[to].open = NULL;
@@ -75,54 +75,63 @@ static void flush_all(struct sweep *s)
         flush(s, r);
 }
 
-static void put(struct sweep *s, int a, int to, int cell)
+static void put(struct sweep *s, int b, int to, const struct task *t)
 {
     struct message *m = s->outbox[to].open;
     if (!m)
-        m = s->outbox[to].open = new_message(a);
-    m->item[m->count].cell = cell;
-    m->item[m->count++].flux = s->angular[cell];
+        m = s->outbox[to].open = new_message(b);
+    m->item[m->count].cell = t->cell;
+    m->item[m->count].ready = t->ready;
+    m->item[m->count++].flux = s->angular[t->cell];
     if (m->count == MOST) {
         flush(s, to);
         retire(s, 0);
     }
 }
 
-void messages_send(struct sweep *s, int a, int cell)
+/* Ordinates along a face do not go out: nobody waits for them there. */
+static int goes_out(const struct sweep *s, int b, const struct cell_face *f, int ordinates)
 {
-    const double *o = s->ordinate[a].direction;
-    int told[16], count = 0; /* a cell has 12 faces at most */
-    for (int k = s->mesh.cell[cell].faces; k < s->mesh.cell[cell + 1].faces; k++) {
-        int face_of = s->mesh.face_of[k], is_first = face_of >= 0;
-        const struct face *f = &s->mesh.face[is_first ? face_of : ~face_of];
-        int other = f->cell[is_first];
-        double out = (is_first ? 1 : -1) * (f->normal[0] * o[0] + f->normal[1] * o[1] + f->normal[2] * o[2]);
-        if (out <= 0 || other < 0 || s->owner[other] == s->rank)
+    int out = 0;
+    for (int o = 0; o < BUNDLE; o++)
+        out = out || ((ordinates >> o & 1) && ordinate_flow(&s->bundle[b], o, f->normal) > 0);
+    return out;
+}
+
+void messages_send(struct sweep *s, int b, const struct task *t, int fresh)
+{
+    int told[MOST_FACES], count = 0;
+    for (int k = s->mesh.cell[t->cell].faces; k < s->mesh.cell[t->cell + 1].faces; k++) {
+        const struct cell_face *f = &s->mesh.cell_face[k];
+        int other = f->other, known = 0;
+        if (other < 0 || s->owner[other] == s->rank || !goes_out(s, b, f, fresh))
             continue;
-        int known = 0;
-        for (int t = 0; t < count; t++)
-            known = known || told[t] == s->owner[other];
+        for (int i = 0; i < count; i++)
+            known = known || told[i] == s->owner[other];
         if (!known) {
             told[count++] = s->owner[other];
-            put(s, a, s->owner[other], cell);
+            put(s, b, s->owner[other], t);
         }
     }
 }
 
+/* What a cell sent later has all that it sent before. */
 static void take(struct sweep *s, const struct message *m)
 {
     for (int i = 0; i < m->count; i++) {
+        if ((m->item[i].ready & ~s->there[m->item[i].cell]) == 0)
+            continue; /* early messages are not in the order in which they came */
         s->angular[m->item[i].cell] = m->item[i].flux;
-        s->stamp[m->item[i].cell] = s->now;
+        s->there[m->item[i].cell] = (char)m->item[i].ready;
     }
 }
 
-/* Messages that came before their ordinate. */
-static void take_early(struct sweep *s, int a)
+/* Messages that came before their bundle. */
+static void take_early(struct sweep *s, int b)
 {
     for (struct message **at = &s->early; *at;) {
         struct message *m = *at;
-        if (m->ordinate == a) {
+        if (m->bundle == b) {
             take(s, m);
             *at = m->next;
             free(m);
@@ -132,21 +141,26 @@ static void take_early(struct sweep *s, int a)
     }
 }
 
-void messages_await(struct sweep *s, int a, int cell)
+static int is_missing(const struct sweep *s, int cell, int ordinates)
 {
-    if (s->stamp[cell] != s->now)
-        take_early(s, a);
-    if (s->stamp[cell] != s->now)
+    return (ordinates & ~s->there[cell]) != 0;
+}
+
+void messages_await(struct sweep *s, int b, int cell, int ordinates)
+{
+    if (is_missing(s, cell, ordinates))
+        take_early(s, b);
+    if (is_missing(s, cell, ordinates))
         flush_all(s);
-    while (s->stamp[cell] != s->now) {
+    while (is_missing(s, cell, ordinates)) {
         struct message *m = new_message(0);
         MPI_Status status;
         int bytes;
         MPI_Recv(m->item, sizeof m->item, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, s->comm, &status);
         MPI_Get_count(&status, MPI_BYTE, &bytes);
         m->count = bytes / (int)sizeof *m->item;
-        m->ordinate = status.MPI_TAG;
-        if (m->ordinate == a) {
+        m->bundle = status.MPI_TAG;
+        if (m->bundle == b) {
             take(s, m);
             free(m);
         } else {
@@ -156,9 +170,8 @@ void messages_await(struct sweep *s, int a, int cell)
     }
 }
 
-void messages_finish(struct sweep *s, int a, int is_last)
+void messages_finish(struct sweep *s, int is_last)
 {
-    (void)a;
     flush_all(s);
     retire(s, is_last);
 }

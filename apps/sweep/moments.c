@@ -53,11 +53,14 @@ void mesh_cell_faces(struct mesh *m)
             to->face = is_first ? m->face_of[k] : ~m->face_of[k];
             const struct face *f = &m->face[to->face];
             to->other = f->cell[is_first];
-            memcpy(to->moment, f->moment, sizeof to->moment);
             for (int d = 0; d < 3; d++) {
+                double centre = m->cell[n].centre[d];
                 to->normal[d] = is_first ? f->normal[d] : -f->normal[d];
-                to->from_centre[d] = f->centre[d] - m->cell[n].centre[d];
-                to->from_other[d] = to->other >= 0 ? f->centre[d] - m->cell[to->other].centre[d] : to->other == REFLECTING ? to->from_centre[d] : 0;
+                to->from_centre[d] = f->centre[d] - centre;
+                to->shift[d] = centre - (to->other >= 0 ? m->cell[to->other].centre[d] : to->other == REFLECTING ? centre : f->centre[d]);
             }
+            for (int d = 0, i = 0; d < 3; d++)
+                for (int e = d; e < 3; e++, i++)
+                    to->moment[i] = f->moment[i] + to->from_centre[d] * to->from_centre[e];
         }
 }

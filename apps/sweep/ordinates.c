@@ -1,13 +1,23 @@
 /* The level-symmetric quadrature S8 (E. E. Lewis and W. F. Miller, Computational Methods of Neutron Transport, 1984, table 4-1). */
 #include "sweep.h"
 
+#include <string.h>
+
+enum { IN_OCTANT = BUNDLES / 8 };
+
 static const double COSINE[4] = {0.2182179, 0.5773503, 0.7867958, 0.9511897};
-/* Which cosines a direction of an octant has, and its weight. */
+/* Which cosines a direction of an octant has, and its weight: bundles about the axes. */
 static const struct {
-    int cosine[3];
-    double weight;
-} OCTANT[10] = {{{0, 0, 3}, 0.1209877}, {{0, 3, 0}, 0.1209877}, {{3, 0, 0}, 0.1209877}, {{0, 1, 2}, 0.0907407}, {{0, 2, 1}, 0.0907407},
-                {{1, 0, 2}, 0.0907407}, {{1, 2, 0}, 0.0907407}, {{2, 0, 1}, 0.0907407}, {{2, 1, 0}, 0.0907407}, {{1, 1, 1}, 0.0925926}};
+    int ordinates;
+    struct {
+        int cosine[3];
+        double weight;
+    } ordinate[BUNDLE];
+} OCTANT[IN_OCTANT] = {
+    {4, {{{0, 0, 3}, 0.1209877}, {{0, 1, 2}, 0.0907407}, {{1, 0, 2}, 0.0907407}, {{1, 1, 1}, 0.0925926}}},
+    {3, {{{0, 3, 0}, 0.1209877}, {{0, 2, 1}, 0.0907407}, {{1, 2, 0}, 0.0907407}}},
+    {3, {{{3, 0, 0}, 0.1209877}, {{2, 0, 1}, 0.0907407}, {{2, 1, 0}, 0.0907407}}},
+};
 
 /* Octants in an order in which mirrors at the low sides of the box have what they reflect: going down first. */
 static const int SIGNS[8] = {0, 1, 2, 4, 3, 5, 6, 7}; /* bit d: up in direction d */
@@ -20,21 +30,40 @@ static int turn_of(int signs)
     return turn;
 }
 
-void ordinates_make(struct ordinate all[ORDINATES])
+double ordinate_flow(const struct bundle *b, int ordinate, const double normal[3])
+{
+    int at = ordinate * GROUPS;
+    return normal[0] * b->direction[0][at] + normal[1] * b->direction[1][at] + normal[2] * b->direction[2][at];
+}
+
+/* Returns the sum of its weights. */
+static double make_bundle(struct bundle *to, int signs, int k)
 {
     double sum = 0;
-    for (int a = 0; a < ORDINATES; a++) {
-        int signs = SIGNS[a / 10], k = a % 10;
+    memset(to, 0, sizeof *to);
+    to->ordinates = OCTANT[k].ordinates;
+    for (int d = 0; d < 3; d++)
+        to->mirror[d] = IN_OCTANT * turn_of(signs ^ 1 << d) + k;
+    for (int o = 0; o < to->ordinates; o++) {
+        const int *cosine = OCTANT[k].ordinate[o].cosine;
         double square = 0;
         for (int d = 0; d < 3; d++)
-            square += COSINE[OCTANT[k].cosine[d]] * COSINE[OCTANT[k].cosine[d]];
-        for (int d = 0; d < 3; d++) {
-            all[a].direction[d] = (signs >> d & 1 ? 1 : -1) * COSINE[OCTANT[k].cosine[d]] / __builtin_sqrt(square);
-            all[a].mirror[d] = 10 * turn_of(signs ^ 1 << d) + k;
+            square += COSINE[cosine[d]] * COSINE[cosine[d]];
+        for (int g = 0; g < GROUPS; g++) {
+            for (int d = 0; d < 3; d++)
+                to->direction[d][o * GROUPS + g] = (signs >> d & 1 ? 1 : -1) * COSINE[cosine[d]] / __builtin_sqrt(square);
+            to->weight[o * GROUPS + g] = OCTANT[k].ordinate[o].weight;
         }
-        all[a].weight = OCTANT[k].weight;
-        sum += all[a].weight;
+        sum += OCTANT[k].ordinate[o].weight;
     }
-    for (int a = 0; a < ORDINATES; a++)
-        all[a].weight /= sum;
+    return sum;
+}
+
+void ordinates_make(struct bundle all[BUNDLES])
+{
+    double sum = 0;
+    for (int b = 0; b < BUNDLES; b++)
+        sum += make_bundle(&all[b], SIGNS[b / IN_OCTANT], b % IN_OCTANT);
+    for (int b = 0; b < BUNDLES; b++)
+        all[b].weight /= sum;
 }

@@ -1,5 +1,6 @@
-/* In which order an ordinate's cells can be swept: each after the cells upwind of it. Cells may wait for each other in a
- * cycle; then the flux through the cycle's face with the least flow is taken from the iteration before.
+/* In which order a bundle's cells can be swept: for each of its ordinates a cell comes after the cells upwind of it. Where the ordinates
+ * cannot agree on an order a cell comes several times, each time with more of them. Cells may wait for each other in a cycle; then the flux
+ * through the cycle's face with the least flow is taken from the iteration before.
  *
  * Every rank makes the order of all cells and takes its own out of it, so it is the same for all, and nobody waits in vain. */
 #include "sweep.h"
@@ -8,80 +9,141 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Sets of ordinates are bits. */
 struct graph {
     const struct mesh *m;
-    const double *direction;
-    int *waits;   /* faces upwind of a cell that are not there yet; -1: swept */
-    char *broken; /* faces */
-    int *order, done, ready;
+    const struct bundle *b;
+    char *up[2];       /* of a face: those that flow along its normal, those that flow against it */
+    char *broken;      /* of a face */
+    char *waits;       /* of a cell and ordinate: faces upwind of it that are not there yet */
+    char *ready, *done; /* of a cell: those that can be swept, those that have been */
+    int *whole, wholes, whole_taken; /* cells that are ready for all ordinates that are left, and how many of them were taken */
+    int *part, parts, part_taken;    /* cells that are ready for some */
+    struct task *task;
+    int tasks, most_tasks, breaks;
     int *seen; /* mark of a walk */
 };
 
-static double flow(const struct graph *g, int f)
+static int everyone(const struct graph *g)
 {
-    const double *n = g->m->face[f].normal, *o = g->direction;
-    return n[0] * o[0] + n[1] * o[1] + n[2] * o[2];
+    return (1 << g->b->ordinates) - 1;
 }
 
-/* The cell on the other side that a face takes its flux from, or a border; `own` when the flux goes out. */
-static int upwind(const struct graph *g, int face_of, int own)
+/* A face of a cell, by the number that mesh.face_of has for it. */
+static int face_at(int face_of)
 {
-    int f = face_of >= 0 ? face_of : ~face_of;
-    double out = (face_of >= 0 ? 1 : -1) * flow(g, f);
-    return out >= 0 ? own : g->m->face[f].cell[face_of >= 0 ? 1 : 0];
+    return face_of >= 0 ? face_of : ~face_of;
 }
 
-static void count_waits(struct graph *g)
+static int behind(const struct mesh *m, int face_of)
 {
-    for (int c = 0; c < g->m->cells; c++) {
-        g->waits[c] = 0;
-        for (int k = g->m->cell[c].faces; k < g->m->cell[c + 1].faces; k++) {
-            int from = upwind(g, g->m->face_of[k], c);
-            g->waits[c] += from >= 0 && from != c;
+    return face_of >= 0 ? m->face[face_of].cell[1] : m->face[~face_of].cell[0];
+}
+
+static int comes_in(const struct graph *g, int face_of)
+{
+    return g->up[face_of >= 0][face_at(face_of)];
+}
+
+static int goes_out(const struct graph *g, int face_of)
+{
+    return g->up[face_of < 0][face_at(face_of)];
+}
+
+static void find_flows(struct graph *g)
+{
+    for (int f = 0; f < g->m->faces; f++)
+        for (int o = 0; o < g->b->ordinates; o++) {
+            double flow = ordinate_flow(g->b, o, g->m->face[f].normal);
+            g->up[0][f] |= (flow > 0) << o;
+            g->up[1][f] |= (flow < 0) << o;
         }
-        if (g->waits[c] == 0)
-            g->order[g->ready++] = c;
-    }
 }
 
-/* A cell is done: those downwind wait for one face less. */
-static void release(struct graph *g, int c)
+static void become_ready(struct graph *g, int c, int ordinate)
 {
-    g->waits[c] = -1;
+    int was = g->ready[c];
+    g->ready[c] |= 1 << ordinate;
+    if ((g->ready[c] | g->done[c]) == everyone(g))
+        g->whole[g->wholes++] = c;
+    else if (was == 0)
+        g->part[g->parts++] = c;
+}
+
+/* Nothing has been swept. */
+static void begin(struct graph *g)
+{
+    size_t cells = (size_t)g->m->cells;
+    g->wholes = g->whole_taken = g->parts = g->part_taken = g->tasks = 0;
+    memset(g->ready, 0, cells);
+    memset(g->done, 0, cells);
+    memset(g->waits, 0, BUNDLE * cells);
+    for (int c = 0; c < g->m->cells; c++)
+        for (int o = 0; o < g->b->ordinates; o++) {
+            char *waits = &g->waits[(size_t)c * BUNDLE + (size_t)o];
+            for (int k = g->m->cell[c].faces; k < g->m->cell[c + 1].faces; k++) {
+                int face_of = g->m->face_of[k];
+                *waits += behind(g->m, face_of) >= 0 && (comes_in(g, face_of) & ~g->broken[face_at(face_of)]) >> o & 1;
+            }
+            if (*waits == 0)
+                become_ready(g, c, o);
+        }
+}
+
+/* One face less to wait for. */
+static void release(struct graph *g, int c, int ordinate)
+{
+    if (--g->waits[(size_t)c * BUNDLE + (size_t)ordinate] == 0)
+        become_ready(g, c, ordinate);
+}
+
+static void take(struct graph *g, int c)
+{
+    int fresh = g->ready[c];
+    if (g->tasks == g->most_tasks) {
+        g->most_tasks += g->most_tasks / 2 + 1;
+        g->task = app_more_memory(g->task, (size_t)g->most_tasks, sizeof *g->task);
+    }
+    struct task *t = &g->task[g->tasks++];
+    g->done[c] |= fresh;
+    g->ready[c] = 0;
+    *t = (struct task){c, g->done[c], 0};
     for (int k = g->m->cell[c].faces; k < g->m->cell[c + 1].faces; k++) {
-        int face_of = g->m->face_of[k], f = face_of >= 0 ? face_of : ~face_of;
-        int other = g->m->face[f].cell[face_of >= 0 ? 1 : 0];
-        if (other < 0 || g->broken[f] || g->waits[other] <= 0 || upwind(g, ~face_of, other) != c)
-            continue;
-        if (--g->waits[other] == 0)
-            g->order[g->ready++] = other;
+        int face_of = g->m->face_of[k], other = behind(g->m, face_of), out = goes_out(g, face_of) & fresh & ~g->broken[face_at(face_of)];
+        t->in |= (uint64_t)comes_in(g, face_of) << BUNDLE * (k - g->m->cell[c].faces);
+        for (int o = 0; o < g->b->ordinates && other >= 0; o++)
+            if (out >> o & 1)
+                release(g, other, o);
     }
 }
 
 /* A face by which a cell waits for another one, and that one. */
-static int waits_for(const struct graph *g, int c, int *from)
+static int waits_for(const struct graph *g, int c, int ordinate, int *from)
 {
     for (int k = g->m->cell[c].faces; k < g->m->cell[c + 1].faces; k++) {
-        int face_of = g->m->face_of[k], f = face_of >= 0 ? face_of : ~face_of;
-        *from = upwind(g, face_of, c);
-        if (*from >= 0 && *from != c && g->waits[*from] >= 0 && !g->broken[f])
+        int face_of = g->m->face_of[k], f = face_at(face_of);
+        *from = behind(g->m, face_of);
+        if (*from >= 0 && (comes_in(g, face_of) & ~g->done[*from] & ~g->broken[f]) >> ordinate & 1)
             return f;
     }
     return -1;
 }
 
 /* Goes upwind from a cell that waits until it comes to a cell again: that is a cycle. Returns its weakest face. */
-static int weakest_of_cycle(struct graph *g, int c, int *down)
+static int weakest_of_cycle(struct graph *g, int c, int ordinate, int *down)
 {
     int from, weakest = -1;
+    double least = INFINITY;
     for (; g->seen[c] == 0; c = from) {
         g->seen[c] = 1;
-        waits_for(g, c, &from);
+        waits_for(g, c, ordinate, &from);
     }
     int begin = c;
     do {
-        int f = waits_for(g, c, &from);
-        if (weakest < 0 || fabs(flow(g, f)) < fabs(flow(g, weakest))) {
+        int f = waits_for(g, c, ordinate, &from);
+        double flow = fabs(ordinate_flow(g->b, ordinate, g->m->face[f].normal));
+        if (flow < least) {
+            least = flow;
             weakest = f;
             *down = c;
         }
@@ -90,52 +152,90 @@ static int weakest_of_cycle(struct graph *g, int c, int *down)
     return weakest;
 }
 
-static int break_cycle(struct graph *g)
+/* Nothing is ready: every ordinate that is not everywhere waits in a cycle. */
+static void break_cycle(struct graph *g)
 {
-    int c = 0, down = 0;
-    while (g->waits[c] <= 0)
+    g->breaks++;
+    int c = 0, down = 0, ordinate = 0;
+    while (g->done[c] == everyone(g))
         c++;
+    while (g->done[c] >> ordinate & 1)
+        ordinate++;
     memset(g->seen, 0, (size_t)g->m->cells * sizeof *g->seen);
-    int f = weakest_of_cycle(g, c, &down);
-    g->broken[f] = 1;
-    if (--g->waits[down] == 0)
-        g->order[g->ready++] = down;
-    return f;
+    g->broken[weakest_of_cycle(g, c, ordinate, &down)] |= 1 << ordinate;
+    release(g, down, ordinate);
 }
 
-static void keep_own(struct sweep *s, struct schedule *to, const struct graph *g, const int *broken, int breaks)
+/* Cells with which the bundle is through come first: others may wait a while and be ready for more of it. */
+static void find_order(struct graph *g)
 {
-    to->order = app_memory((size_t)s->own, sizeof *to->order);
-    to->count = 0;
-    for (int k = 0; k < g->done; k++)
-        if (s->owner[g->order[k]] == s->rank)
-            to->order[to->count++] = g->order[k];
-    to->broken = app_memory((size_t)breaks, sizeof *to->broken);
-    to->before = app_memory((size_t)breaks, sizeof *to->before);
-    memset(to->before, 0, (size_t)breaks * sizeof *to->before);
-    memcpy(to->broken, broken, (size_t)breaks * sizeof *broken);
-    to->breaks = breaks;
+    int left = g->m->cells;
+    while (left > 0) {
+        if (g->whole_taken < g->wholes) {
+            take(g, g->whole[g->whole_taken++]);
+            left--;
+        } else if (g->part_taken < g->parts) {
+            int c = g->part[g->part_taken++];
+            if (g->ready[c] != 0)
+                take(g, c);
+        } else {
+            break_cycle(g);
+        }
+    }
 }
 
-void schedule_make(struct sweep *s, int a)
+static void keep_own(struct sweep *s, struct schedule *to, const struct graph *g)
+{
+    to->tasks = to->breaks = 0;
+    for (int k = 0; k < g->tasks; k++)
+        to->tasks += s->owner[g->task[k].cell] == s->rank;
+    to->task = app_memory((size_t)to->tasks, sizeof *to->task);
+    for (int k = 0, n = 0; k < g->tasks; k++)
+        if (s->owner[g->task[k].cell] == s->rank)
+            to->task[n++] = g->task[k];
+    for (int f = 0; f < g->m->faces; f++)
+        to->breaks += g->broken[f] != 0;
+    to->broken = app_memory((size_t)to->breaks, sizeof *to->broken);
+    to->before = app_memory((size_t)to->breaks, sizeof *to->before);
+    memset(to->before, 0, (size_t)to->breaks * sizeof *to->before);
+    for (int f = 0, n = 0; f < g->m->faces; f++)
+        if (g->broken[f] != 0) {
+            to->broken[n++] = (struct broken){f, g->broken[f]};
+            s->breaks += __builtin_popcount((unsigned)g->broken[f]);
+        }
+}
+
+void schedule_make(struct sweep *s, int b)
 {
     const struct mesh *m = &s->mesh;
-    size_t cells = (size_t)m->cells;
-    int *numbers = app_memory(3 * cells, sizeof *numbers), *broken = NULL, breaks = 0;
-    struct graph g = {m, s->ordinate[a].direction, numbers, app_memory((size_t)m->faces, 1), numbers + cells, 0, 0, numbers + 2 * cells};
-    memset(g.broken, 0, (size_t)m->faces);
-    count_waits(&g);
-    while (g.done < m->cells) {
-        if (g.done == g.ready) {
-            broken = app_more_memory(broken, (size_t)breaks + 1, sizeof *broken);
-            broken[breaks++] = break_cycle(&g);
-            continue;
-        }
-        release(&g, g.order[g.done++]);
+    size_t cells = (size_t)m->cells, faces = (size_t)m->faces;
+    char *sets = app_memory(3 * faces + (2 + BUNDLE) * cells, 1);
+    int *numbers = app_memory((2 + BUNDLE) * cells, sizeof *numbers);
+    memset(sets, 0, 3 * faces + (2 + BUNDLE) * cells);
+    struct graph g = {
+        .m = m,
+        .b = &s->bundle[b],
+        .up = {sets, sets + faces},
+        .broken = sets + 2 * faces,
+        .ready = sets + 3 * faces,
+        .done = sets + 3 * faces + cells,
+        .waits = sets + 3 * faces + 2 * cells,
+        .whole = numbers,
+        .seen = numbers + cells,
+        .part = numbers + 2 * cells,
+        .task = app_memory(cells, sizeof *g.task),
+        .most_tasks = m->cells,
+    };
+    find_flows(&g);
+    begin(&g);
+    find_order(&g);
+    /* While cycles were found ordinates went on without those that waited in one. */
+    if (g.breaks > 0) {
+        begin(&g);
+        find_order(&g);
     }
-    keep_own(s, &s->schedule[a], &g, broken, breaks);
-    s->breaks += breaks;
-    free(broken);
-    free(g.broken);
+    keep_own(s, &s->schedule[b], &g);
+    free(g.task);
+    free(sets);
     free(numbers);
 }

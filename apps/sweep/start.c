@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CELLS = 20000000 }; /* the mesh is on every rank, some 2 KB per cell with its 80 orders */
+enum { MOST_CELLS = 20000000 }; /* the mesh is on every rank, some 2 KB per cell with its 24 orders */
 
 const double SLOPE[3] = {0.031, 0.023, 0.017};
 
@@ -54,11 +54,12 @@ void manufactured(const double at[3], pair *value, pair *slope)
     *slope = size * cos(phase);
 }
 
-static struct linear *fluxes(size_t count)
+/* Nothing, so many times. */
+static void *nothing(size_t count, size_t size)
 {
-    struct linear *l = app_memory(count, sizeof *l);
-    memset(l, 0, count * sizeof *l);
-    return l;
+    void *memory = app_memory(count, size);
+    memset(memory, 0, count * size);
+    return memory;
 }
 
 static void make_mirrors(struct sweep *s)
@@ -67,8 +68,8 @@ static void make_mirrors(struct sweep *s)
     s->mirror_of = app_memory((size_t)s->mesh.faces, sizeof *s->mirror_of);
     for (int f = 0; f < s->mesh.faces; f++)
         s->mirror_of[f] = s->mesh.face[f].cell[1] == REFLECTING && s->owner[s->mesh.face[f].cell[0]] == s->rank ? (int)faces++ : -1;
-    for (int a = 0; a < ORDINATES; a++)
-        s->mirrored[a] = fluxes(faces);
+    for (int b = 0; b < BUNDLES; b++)
+        s->mirrored[b] = nothing(faces, sizeof **s->mirrored);
 }
 
 void sweep_start(struct sweep *s, MPI_Comm comm, const struct problem *p)
@@ -86,41 +87,40 @@ void sweep_start(struct sweep *s, MPI_Comm comm, const struct problem *p)
     for (int m = 0; m < MATERIALS; m++)
         s->emitted[m] = p->rays ? (pair){0, 0} : s->material[m].source;
     mesh_make(&s->mesh, p);
-    ordinates_make(s->ordinate);
+    ordinates_make(s->bundle);
     partition(s);
-    for (int a = 0; a < ORDINATES; a++)
-        schedule_make(s, a);
+    for (int b = 0; b < BUNDLES; b++)
+        schedule_make(s, b);
     make_mirrors(s);
     if (p->rays)
         rays_start(s);
     size_t cells = (size_t)s->mesh.cells, faces = (size_t)s->mesh.faces;
-    s->flux = fluxes(cells);
-    s->next = fluxes(cells);
-    s->angular = fluxes(cells);
-    s->stamp = app_memory(cells, sizeof *s->stamp);
-    memset(s->stamp, 0, cells * sizeof *s->stamp);
-    s->is_broken = app_memory(faces, 1);
-    memset(s->is_broken, 0, faces);
+    s->flux = nothing(cells, sizeof *s->flux);
+    s->next = nothing(cells, sizeof *s->next);
+    s->emitted_in = nothing(cells, sizeof *s->emitted_in);
+    s->angular = nothing(cells, sizeof *s->angular);
+    s->there = nothing(cells, sizeof *s->there);
     s->break_of = app_memory(faces, sizeof *s->break_of);
+    memset(s->break_of, -1, faces * sizeof *s->break_of);
     messages_start(s);
 }
 
 void sweep_free(struct sweep *s)
 {
     messages_free(s);
-    for (int a = 0; a < ORDINATES; a++) {
-        free(s->schedule[a].order);
-        free(s->schedule[a].broken);
-        free(s->schedule[a].before);
-        free(s->mirrored[a]);
+    for (int b = 0; b < BUNDLES; b++) {
+        free(s->schedule[b].task);
+        free(s->schedule[b].broken);
+        free(s->schedule[b].before);
+        free(s->mirrored[b]);
     }
     free(s->mirror_of);
     free(s->first);
     free(s->flux);
     free(s->next);
+    free(s->emitted_in);
     free(s->angular);
-    free(s->stamp);
-    free(s->is_broken);
+    free(s->there);
     free(s->break_of);
     free(s->owner);
     mesh_free(&s->mesh);

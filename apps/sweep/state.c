@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KINDS = 1 + ORDINATES, NUMBERS = UNKNOWNS * GROUPS };
+enum { KINDS = 1 + BUNDLES * BUNDLE, NUMBERS = UNKNOWNS * GROUPS };
 
 struct record {
-    int64_t key; /* cell * KINDS, or face * KINDS + 1 + ordinate */
+    int64_t key; /* cell * KINDS, or face * KINDS + 1 + the ordinate's place in the bundles */
     double value[NUMBERS];
 };
 
@@ -18,17 +18,30 @@ struct head {
     double change;
 };
 
-static int is_down_own(const struct sweep *s, int a, int face)
+static int is_down_own(const struct sweep *s, int b, int ordinate, int face)
 {
     const struct face *f = &s->mesh.face[face];
-    const double *o = s->ordinate[a].direction, flow = f->normal[0] * o[0] + f->normal[1] * o[1] + f->normal[2] * o[2];
-    return s->owner[f->cell[flow > 0]] == s->rank;
+    return s->owner[f->cell[ordinate_flow(&s->bundle[b], ordinate, f->normal) > 0]] == s->rank;
 }
 
 static void put(struct record *to, int64_t key, const struct linear *from)
 {
     to->key = key;
     memcpy(to->value, from, sizeof to->value);
+}
+
+/* Of a broken face. */
+static struct record *put_before(const struct sweep *s, int b, int n, struct record *to)
+{
+    const struct broken *broken = &s->schedule[b].broken[n];
+    for (int o = 0; o < BUNDLE; o++)
+        if (broken->ordinates >> o & 1 && is_down_own(s, b, o, broken->face)) {
+            struct linear before;
+            for (int k = 0; k < UNKNOWNS; k++)
+                before.u[k] = ordinate_of(&s->schedule[b].before[n].u[k], o);
+            put(to++, (int64_t)broken->face * KINDS + 1 + b * BUNDLE + o, &before);
+        }
+    return to;
 }
 
 int sweep_write(const struct app *app, const struct sweep *s)
@@ -39,16 +52,15 @@ int sweep_write(const struct app *app, const struct sweep *s)
     head.iteration = s->iteration;
     head.change = s->change;
     size_t room = (size_t)s->own;
-    for (int a = 0; a < ORDINATES; a++)
-        room += (size_t)s->schedule[a].breaks;
+    for (int b = 0; b < BUNDLES; b++)
+        room += (size_t)s->schedule[b].breaks * BUNDLE;
     struct record *records = app_memory(room, sizeof *records), *to = records;
     for (int c = 0; c < s->mesh.cells; c++)
         if (s->owner[c] == s->rank)
             put(to++, (int64_t)c * KINDS, &s->flux[c]);
-    for (int a = 0; a < ORDINATES; a++)
-        for (int b = 0; b < s->schedule[a].breaks; b++)
-            if (is_down_own(s, a, s->schedule[a].broken[b]))
-                put(to++, (int64_t)s->schedule[a].broken[b] * KINDS + 1 + a, &s->schedule[a].before[b]);
+    for (int b = 0; b < BUNDLES; b++)
+        for (int n = 0; n < s->schedule[b].breaks; n++)
+            to = put_before(s, b, n, to);
     struct app_state state = {&head, sizeof head, records, sizeof *records, to - records};
     int status = app_checkpoint_write(app, s->comm, app->checkpoint, &state);
     free(records);
@@ -66,13 +78,14 @@ static int take_one(struct sweep *s, const struct record *r)
         return 0;
     if (kind == 0) {
         memcpy(&s->flux[number], r->value, sizeof r->value);
-        s->stamp[number] = -1;
+        s->there[number] = 1;
         return 1;
     }
-    struct schedule *to = &s->schedule[kind - 1];
-    for (int b = 0; b < to->breaks; b++)
-        if (to->broken[b] == number) {
-            memcpy(&to->before[b], r->value, sizeof r->value);
+    struct schedule *to = &s->schedule[(kind - 1) / BUNDLE];
+    for (int n = 0; n < to->breaks; n++)
+        if (to->broken[n].face == number) {
+            for (int v = 0; v < NUMBERS; v++)
+                to->before[n].u[v / GROUPS][(kind - 1) % BUNDLE * GROUPS + v % GROUPS] = r->value[v];
             return 1;
         }
     return 0;
@@ -96,8 +109,8 @@ static int take(struct sweep *s, const struct app_state *state)
             free(records);
     }
     for (int c = 0; c < s->mesh.cells; c++) {
-        good = good && s->stamp[c] == -1;
-        s->stamp[c] = 0;
+        good = good && s->there[c];
+        s->there[c] = 0;
     }
     return good;
 }

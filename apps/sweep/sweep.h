@@ -4,8 +4,8 @@
 
 #include "../common/app.h"
 
-/* Unknowns of a cell: a mean value and a slope in each direction. S8 has 10 ordinates per octant. */
-enum { GROUPS = 2, UNKNOWNS = 4, ORDINATES = 80, MATERIALS = 3 };
+/* Unknowns of a cell: a mean value and a slope in each direction. S8 has 10 ordinates per octant, in three bundles of four at most. */
+enum { GROUPS = 2, UNKNOWNS = 4, ORDINATES = 80, BUNDLES = 24, BUNDLE = 4, ALL = (1 << BUNDLE) - 1, MOST_FACES = 12, MATERIALS = 3 };
 enum which { KOBAYASHI, MANUFACTURED, CASES };
 enum shape { HEXAHEDRA, TETRAHEDRA, SHAPES };
 enum border { INFLOW = -1, REFLECTING = -2 }; /* instead of a cell behind a face; INFLOW: given, mostly nothing */
@@ -13,9 +13,23 @@ enum border { INFLOW = -1, REFLECTING = -2 }; /* instead of a cell behind a face
 /* A number for each group. */
 typedef double pair __attribute__((vector_size(GROUPS * sizeof(double))));
 
+/* A pair for each ordinate of a bundle: GCC and Clang calculate with it as with a number. */
+typedef double wide __attribute__((vector_size(BUNDLE * GROUPS * sizeof(double)), aligned(16)));
+
+/* One ordinate's pair. */
+static inline pair ordinate_of(const wide *w, int ordinate)
+{
+    return (pair){(*w)[ordinate * GROUPS], (*w)[ordinate * GROUPS + 1]};
+}
+
 /* A linear function in a cell: its mean, and slopes about the centroid. */
 struct linear {
     pair u[UNKNOWNS];
+};
+
+/* The same for each ordinate of a bundle: its angular flux. */
+struct angular {
+    wide u[UNKNOWNS];
 };
 
 /* The problem; part of a checkpoint. */
@@ -39,9 +53,10 @@ struct cell {
 
 /* A face as a cell sees it: all that a sweep needs, in the order in which it needs it. */
 struct cell_face {
-    double normal[3], from_centre[3], from_other[3], moment[6]; /* normal: going out, times the area; to the face's centre from the cell's
-                                                                 * and from the point about which what comes in is given */
-    int face, other;                             /* the cell behind it, or a border */
+    double normal[3]; /* going out, times the area */
+    double shift[3];  /* to the cell's centre, from the point about which what comes in is given */
+    double from_centre[3], moment[6]; /* the face's first and second moments about the cell's centre, divided by its area */
+    int face, other;                  /* the cell behind it, or a border */
 };
 
 /* All of it is on every rank. */
@@ -55,16 +70,29 @@ struct mesh {
     struct cell_face *cell_face; /* the same faces */
 };
 
-struct ordinate {
-    double direction[3], weight; /* the weights' sum is 1 */
-    int mirror[3];               /* the ordinate that comes back from a mirror across x, y, z; it has been swept before */
+/* Ordinates of an octant that are near each other: a sweep takes them through a cell at once. */
+struct bundle {
+    wide direction[3], weight; /* the weights' sum over all bundles is 1; an ordinate too few has no direction and no weight */
+    int ordinates, mirror[3];  /* mirror: the bundle that comes back from a mirror across x, y, z; it has been swept before */
 };
 
-/* An ordinate's order of cells, and where it had to be broken: faces whose inflow is that of the iteration before. */
+/* A cell, and those of the bundle's ordinates (bits) for which all cells upwind have been swept. For the others it has to be swept again. */
+struct task {
+    int cell, ready;
+    uint64_t in; /* by which of its faces each ordinate comes in: BUNDLE bits for each face */
+};
+
+/* Where an order had to be broken: a face, and the ordinates whose inflow is that of the iteration before. */
+struct broken {
+    int face, ordinates;
+};
+
+/* A bundle's order of cells. */
 struct schedule {
-    int *order, count; /* own cells */
-    int *broken, breaks;
-    struct linear *before; /* of broken faces */
+    struct task *task; /* own cells */
+    int tasks, breaks;
+    struct broken *broken;
+    struct angular *before; /* of broken faces */
 };
 
 struct material {
@@ -83,17 +111,16 @@ struct sweep {
     pair emitted[MATERIALS];            /* by the source into sweeps: nothing if it sends rays */
     struct linear *first;               /* flux of particles that have not collided, if they go along rays */
     pair first_leave;                   /* of them: what this rank's cells send less what they stop; all ranks' sum leaves the box */
-    struct ordinate ordinate[ORDINATES];
-    struct schedule schedule[ORDINATES];
+    struct bundle bundle[BUNDLES];
+    struct schedule schedule[BUNDLES];
     int breaks; /* of all ordinates and ranks */
-    char *is_broken; /* face of the present ordinate */
-    int *break_of;   /* its number among the broken ones */
+    int *break_of; /* a face's number among the broken ones of the present bundle, or -1 */
     struct linear *flux, *next; /* scalar flux of cells, now and of the sweep that runs */
-    struct linear *angular;     /* of the present ordinate */
-    int64_t *stamp;             /* which sweep of which ordinate has written it */
-    int64_t now;
-    struct linear *mirrored[ORDINATES]; /* at reflecting faces */
-    int *mirror_of;                     /* a face's number among them, or -1 */
+    struct linear *emitted_in;  /* what own cells' scattering and source emit in the sweep that runs: integrals with 1, x - c, y - c, z - c */
+    struct angular *angular;    /* of the present bundle */
+    char *there;                /* the ordinates for which it is */
+    struct angular *mirrored[BUNDLES]; /* at reflecting faces */
+    int *mirror_of;                    /* a face's number among them, or -1 */
     struct message *sends, *early;
     struct outbox *outbox; /* one per rank */
     double leakage[GROUPS];
@@ -125,19 +152,20 @@ void rays_start(struct sweep *s);
 pair rays_at(const struct material *m, const double *at); /* flux of particles that have not collided */
 
 /* ordinates.c */
-void ordinates_make(struct ordinate all[ORDINATES]);
+void ordinates_make(struct bundle all[BUNDLES]);
+double ordinate_flow(const struct bundle *b, int ordinate, const double normal[3]);
 
 /* partition.c: by recursive coordinate bisection */
 void partition(struct sweep *s);
 
 /* schedule.c */
-void schedule_make(struct sweep *s, int a);
+void schedule_make(struct sweep *s, int b);
 
 /* messages.c: angular fluxes from rank to rank */
 void messages_start(struct sweep *s);
-void messages_send(struct sweep *s, int a, int cell);    /* to all ranks that have a cell downwind */
-void messages_await(struct sweep *s, int a, int cell);   /* until another rank's cell is there */
-void messages_finish(struct sweep *s, int a, int is_last); /* all that was sent for an ordinate is on its way */
+void messages_send(struct sweep *s, int b, const struct task *t, int fresh); /* to all ranks that have a cell downwind by ordinates that are fresh */
+void messages_await(struct sweep *s, int b, int cell, int ordinates);        /* until another rank's cell is there */
+void messages_finish(struct sweep *s, int is_last); /* all that was sent for a bundle is on its way */
 void messages_free(struct sweep *s);
 
 /* transport.c */

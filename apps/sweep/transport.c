@@ -3,7 +3,8 @@
  *
  *     sum over faces of O.n integral(b flux) - integral(O.grad b flux) + total integral(b flux) = integral(b source),
  *
- * where the flux at a face is that of the cell upwind. Four equations per cell and group, one group in each half of a pair. */
+ * where the flux at a face is that of the cell upwind. Four equations per cell, ordinate and group; a bundle's ordinates and all groups are
+ * solved at once, as numbers of a vector. */
 #include "sweep.h"
 
 #include <math.h>
@@ -11,216 +12,275 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
+#ifndef __clang__
+#pragma GCC diagnostic ignored "-Wpsabi" /* functions that take wide numbers are all inlined */
+#endif
+
 static const int PAIR[3][3] = {{0, 1, 2}, {1, 3, 4}, {2, 4, 5}};
 
+/* 1 for the ordinates of a set, 0 for the others. */
+static const wide ONLY[ALL + 1] = {
+    {0, 0, 0, 0, 0, 0, 0, 0}, {1, 1, 0, 0, 0, 0, 0, 0}, {0, 0, 1, 1, 0, 0, 0, 0}, {1, 1, 1, 1, 0, 0, 0, 0},
+    {0, 0, 0, 0, 1, 1, 0, 0}, {1, 1, 0, 0, 1, 1, 0, 0}, {0, 0, 1, 1, 1, 1, 0, 0}, {1, 1, 1, 1, 1, 1, 0, 0},
+    {0, 0, 0, 0, 0, 0, 1, 1}, {1, 1, 0, 0, 0, 0, 1, 1}, {0, 0, 1, 1, 0, 0, 1, 1}, {1, 1, 1, 1, 0, 0, 1, 1},
+    {0, 0, 0, 0, 1, 1, 1, 1}, {1, 1, 0, 0, 1, 1, 1, 1}, {0, 0, 1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1, 1, 1},
+};
+
+/* The same pair for each ordinate. */
+INLINE wide each(pair p)
+{
+    return (wide){p[0], p[1], p[0], p[1], p[0], p[1], p[0], p[1]};
+}
+
+INLINE pair sum(wide w)
+{
+    return (ordinate_of(&w, 0) + ordinate_of(&w, 1)) + (ordinate_of(&w, 2) + ordinate_of(&w, 3));
+}
+
+/* left: what faces and collisions add is symmetric, so that half of it is enough: 00, 01, 02, 03, 11, 12, 13, 22, 23, 33. */
 struct equations {
-    double left[UNKNOWNS][UNKNOWNS]; /* without collisions, the same for all groups */
-    struct linear right;
+    wide mean, first[3], second[6];
+    struct angular right;
 };
 
 /* Flux that goes out through a face belongs to the left side. */
-INLINE void go_out(struct equations *e, const struct cell_face *f, const double r[3], double flow)
+INLINE void go_out(struct equations *e, const struct cell_face *f, wide flow)
 {
-    e->left[0][0] += flow;
-    for (int i = 0; i < 3; i++) {
-        e->left[0][1 + i] += flow * r[i];
-        e->left[1 + i][0] += flow * r[i];
-        for (int j = 0; j < 3; j++)
-            e->left[1 + i][1 + j] += flow * (r[i] * r[j] + f->moment[PAIR[i][j]]);
-    }
+    e->mean += flow;
+    for (int i = 0; i < 3; i++)
+        e->first[i] += flow * f->from_centre[i];
+    for (int k = 0; k < 6; k++)
+        e->second[k] += flow * f->moment[k];
 }
 
 /* Flux that comes in to the right one. */
-INLINE void come_in(struct equations *e, const struct cell_face *f, const double r[3], double flow, const struct linear *from)
+INLINE void come_in(struct equations *e, const struct cell_face *f, wide flow, const struct angular *from)
 {
-    pair mean = from->u[0];
-    for (int j = 0; j < 3; j++)
-        mean += from->u[1 + j] * f->from_other[j];
-    e->right.u[0] += flow * mean;
+    const wide slope[3] = {flow * from->u[1], flow * from->u[2], flow * from->u[3]};
+    wide mean = flow * from->u[0] + slope[0] * f->shift[0] + slope[1] * f->shift[1] + slope[2] * f->shift[2];
+    e->right.u[0] += mean + slope[0] * f->from_centre[0] + slope[1] * f->from_centre[1] + slope[2] * f->from_centre[2];
     for (int i = 0; i < 3; i++)
-        e->right.u[1 + i] += flow * (mean * r[i] + from->u[1] * f->moment[PAIR[i][0]] + from->u[2] * f->moment[PAIR[i][1]] +
-                                     from->u[3] * f->moment[PAIR[i][2]]);
+        e->right.u[1 + i] += mean * f->from_centre[i] + slope[0] * f->moment[PAIR[i][0]] + slope[1] * f->moment[PAIR[i][1]] +
+                             slope[2] * f->moment[PAIR[i][2]];
 }
 
-INLINE pair factor(const struct ordinate *o)
+/* How the manufactured flux depends on the direction. */
+INLINE wide factor(const struct bundle *b)
 {
-    double f = 1 + 0.5 * o->direction[0];
-    return (pair){f, f};
+    return 1 + 0.5 * b->direction[0];
 }
 
 /* What comes in at the box's border: nothing, or the manufactured flux. */
-static __attribute__((noinline)) struct linear inflow(const struct sweep *s, const struct face *f, const struct ordinate *o)
+static __attribute__((noinline)) void inflow(const struct sweep *s, const struct face *f, const struct bundle *b, struct angular *in)
 {
-    struct linear in;
-    memset(&in, 0, sizeof in);
+    memset(in, 0, sizeof *in);
     if (s->p.which == MANUFACTURED) {
-        pair slope;
-        manufactured(f->centre, &in.u[0], &slope);
-        in.u[0] *= factor(o);
+        pair value, slope;
+        manufactured(f->centre, &value, &slope);
+        in->u[0] = each(value) * factor(b);
         for (int d = 0; d < 3; d++)
-            in.u[1 + d] = factor(o) * slope * SLOPE[d];
+            in->u[1 + d] = factor(b) * each(slope * SLOPE[d]);
     }
-    return in;
 }
 
-/* The source that makes the manufactured flux a solution, about the centroid. */
-static __attribute__((noinline)) void add_manufactured(const struct sweep *s, int cell, const struct ordinate *o, struct linear *source)
+/* The integrals of b times a source that is linear in a cell. */
+#define INTEGRATE(to, c, source)                                                                                                       \
+    do {                                                                                                                               \
+        (to)->u[0] += (source)->u[0] * (c)->volume;                                                                                    \
+        for (int i = 0; i < 3; i++)                                                                                                    \
+            for (int j = 0; j < 3; j++)                                                                                                \
+                (to)->u[1 + i] += (source)->u[1 + j] * (c)->moment[PAIR[i][j]];                                                        \
+    } while (0)
+
+/* The source that makes the manufactured flux a solution. */
+static __attribute__((noinline)) void add_manufactured(const struct sweep *s, int cell, const struct bundle *b, struct angular *right)
 {
     const struct material *m = material_of(s, cell);
-    const double *d = o->direction;
-    double along = d[0] * SLOPE[0] + d[1] * SLOPE[1] + d[2] * SLOPE[2];
+    const struct cell *c = &s->mesh.cell[cell];
     const pair size = {1, 0.7};
-    pair value, slope, both = factor(o);
-    manufactured(s->mesh.cell[cell].centre, &value, &slope);
-    pair change = slope, bend = -(value - 2 * size); /* derivatives by the phase */
-    pair here = both * (along * slope + m->total * value), rise = both * (along * bend + m->total * change);
+    pair value, slope, scattered = {0, 0}, change = {0, 0};
+    manufactured(c->centre, &value, &slope);
+    pair bend = -(value - 2 * size); /* of slope, the derivative by the phase */
     for (int g = 0; g < GROUPS; g++) {
-        here -= m->scatter[g] * value[g];
-        rise -= m->scatter[g] * change[g];
+        scattered += m->scatter[g] * value[g];
+        change += m->scatter[g] * slope[g];
     }
-    source->u[0] += here;
-    for (int k = 0; k < 3; k++)
-        source->u[1 + k] += rise * SLOPE[k];
+    wide along = b->direction[0] * SLOPE[0] + b->direction[1] * SLOPE[1] + b->direction[2] * SLOPE[2];
+    wide rise = factor(b) * (along * each(bend) + each(m->total * slope)) - each(change);
+    struct angular source = {{factor(b) * (along * each(slope) + each(m->total * value)) - each(scattered), rise * SLOPE[0], rise * SLOPE[1],
+                              rise * SLOPE[2]}};
+    INTEGRATE(right, c, &source);
 }
 
-/* Particles that scatter come from the flux of the iteration before. */
-INLINE struct linear source_of(const struct sweep *s, int cell, const struct ordinate *o)
+/* Particles that scatter come from the flux of the iteration before, the same in all directions. */
+static void emit(struct sweep *s, int cell)
 {
     const struct material *m = material_of(s, cell);
     const struct linear *flux = &s->flux[cell];
-    struct linear source;
+    struct linear source, *to = &s->emitted_in[cell];
     for (int k = 0; k < UNKNOWNS; k++)
         source.u[k] = m->scatter[0] * flux->u[k][0] + m->scatter[1] * flux->u[k][1];
     source.u[0] += s->emitted[s->mesh.cell[cell].material];
-    if (s->p.which == MANUFACTURED)
-        add_manufactured(s, cell, o, &source);
-    return source;
+    memset(to, 0, sizeof *to);
+    INTEGRATE(to, &s->mesh.cell[cell], &source);
 }
 
 /* What is known before any face is looked at. */
-INLINE void begin(struct equations *e, const struct cell *c, const struct linear *source, const double o[3])
+INLINE void begin(struct equations *e, const struct sweep *s, int cell)
 {
-    memset(e->left, 0, sizeof e->left);
-    e->right.u[0] = source->u[0] * c->volume;
-    for (int i = 0; i < 3; i++) {
-        e->left[1 + i][0] = -c->volume * o[i];
-        e->right.u[1 + i] = source->u[1] * c->moment[PAIR[i][0]] + source->u[2] * c->moment[PAIR[i][1]] + source->u[3] * c->moment[PAIR[i][2]];
-    }
+    const struct cell *c = &s->mesh.cell[cell];
+    wide total = each(material_of(s, cell)->total);
+    e->mean = total * c->volume;
+    for (int i = 0; i < 3; i++)
+        e->first[i] = (wide){0};
+    for (int k = 0; k < 6; k++)
+        e->second[k] = total * c->moment[k];
+    for (int k = 0; k < UNKNOWNS; k++)
+        e->right.u[k] = each(s->emitted_in[cell].u[k]);
 }
 
 /* The inverse of two by two numbers. */
-INLINE void invert(const pair a[2][2], pair to[2][2])
+INLINE void invert(const wide a[2][2], wide to[2][2])
 {
-    pair one = 1 / (a[0][0] * a[1][1] - a[0][1] * a[1][0]);
+    wide one = 1 / (a[0][0] * a[1][1] - a[0][1] * a[1][0]);
     to[0][0] = one * a[1][1], to[0][1] = -one * a[0][1];
     to[1][0] = -one * a[1][0], to[1][1] = one * a[0][0];
 }
 
 /* Elimination without pivots, for the symmetric part of the matrix is positive; by blocks of two by two, with two divisions that wait
- * for each other instead of four. */
-INLINE struct linear solve(const struct equations *e, const struct cell *c, pair total)
+ * for each other instead of four. flown: the volume times the direction, what - integral(O.grad b flux) adds below the first row. */
+INLINE void solve(const struct equations *e, const wide flown[3], struct angular *to)
 {
-    pair a[UNKNOWNS][UNKNOWNS], first[2][2], rest[2][2], times[2][2], last[2][2];
-    struct linear x = e->right;
-    for (int i = 0; i < UNKNOWNS; i++)
-        for (int j = 0; j < UNKNOWNS; j++) {
-            double mass = i > 0 && j > 0 ? c->moment[PAIR[i - 1][j - 1]] : i == j ? c->volume : 0;
-            a[i][j] = e->left[i][j] + total * mass;
-        }
-    for (int i = 0; i < 2; i++)
-        for (int j = 0; j < 2; j++)
-            rest[i][j] = a[i][j];
-    invert(rest, first);
+    const wide *r = e->first, *q = e->second, below[3] = {r[0] - flown[0], r[1] - flown[1], r[2] - flown[2]};
+    const wide a[UNKNOWNS][UNKNOWNS] = {
+        {e->mean, r[0], r[1], r[2]}, {below[0], q[0], q[1], q[2]}, {below[1], q[1], q[3], q[4]}, {below[2], q[2], q[4], q[5]}};
+    const wide corner[2][2] = {{a[0][0], a[0][1]}, {a[1][0], a[1][1]}};
+    wide first[2][2], rest[2][2], times[2][2], last[2][2], x[UNKNOWNS];
+    invert(corner, first);
     for (int i = 0; i < 2; i++)
         for (int j = 0; j < 2; j++)
             times[i][j] = a[2 + i][0] * first[0][j] + a[2 + i][1] * first[1][j];
     for (int i = 0; i < 2; i++) {
         for (int j = 0; j < 2; j++)
             rest[i][j] = a[2 + i][2 + j] - (times[i][0] * a[0][2 + j] + times[i][1] * a[1][2 + j]);
-        x.u[2 + i] -= times[i][0] * x.u[0] + times[i][1] * x.u[1];
+        x[i] = e->right.u[i];
+        x[2 + i] = e->right.u[2 + i] - (times[i][0] * e->right.u[0] + times[i][1] * e->right.u[1]);
     }
     invert(rest, last);
-    pair u2 = last[0][0] * x.u[2] + last[0][1] * x.u[3], u3 = last[1][0] * x.u[2] + last[1][1] * x.u[3];
-    pair r0 = x.u[0] - (a[0][2] * u2 + a[0][3] * u3), r1 = x.u[1] - (a[1][2] * u2 + a[1][3] * u3);
-    return (struct linear){{first[0][0] * r0 + first[0][1] * r1, first[1][0] * r0 + first[1][1] * r1, u2, u3}};
+    to->u[2] = last[0][0] * x[2] + last[0][1] * x[3];
+    to->u[3] = last[1][0] * x[2] + last[1][1] * x[3];
+    x[0] -= a[0][2] * to->u[2] + a[0][3] * to->u[3];
+    x[1] -= a[1][2] * to->u[2] + a[1][3] * to->u[3];
+    to->u[0] = first[0][0] * x[0] + first[0][1] * x[1];
+    to->u[1] = first[1][0] * x[0] + first[1][1] * x[1];
+}
+
+/* Of ordinates whose inflow is that of the iteration before, that, and of the others what there is. */
+static __attribute__((noinline)) void mix(const struct schedule *of, int n, const struct angular *now, struct angular *room)
+{
+    const wide old = ONLY[of->broken[n].ordinates], new = 1 - old;
+    for (int k = 0; k < UNKNOWNS; k++)
+        room->u[k] = old * of->before[n].u[k] + new * now->u[k];
+}
+
+/* In a mirror: the flux of the bundle that comes back, about the cell's own centroid. */
+static __attribute__((noinline)) void reflect(const struct sweep *s, int b, int face, struct angular *room)
+{
+    const struct face *f = &s->mesh.face[face];
+    int d = f->normal[0] != 0 ? 0 : f->normal[1] != 0 ? 1 : 2;
+    const struct angular *out = &s->mirrored[s->bundle[b].mirror[d]][s->mirror_of[face]];
+    *room = *out;
+    room->u[1 + d] = -out->u[1 + d];
+    /* On the mirror's plane both have the same value. */
+    room->u[0] = out->u[0] + 2 * out->u[1 + d] * (f->centre[d] - s->mesh.cell[f->cell[0]].centre[d]);
 }
 
 /* The flux upwind of a face: about the centroid of the cell there, in a mirror that of the cell itself, at a border the face's. */
-INLINE const struct linear *upwind(struct sweep *s, int a, int face, int other, struct linear *room)
+INLINE const struct angular *upwind(struct sweep *s, int b, const struct task *t, const struct cell_face *f, int in, struct angular *room)
 {
-    const struct face *f = &s->mesh.face[face];
-    if (other >= 0) {
-        if (s->schedule[a].breaks > 0 && s->is_broken[face])
-            return &s->schedule[a].before[s->break_of[face]];
-        if (s->ranks > 1 && s->owner[other] != s->rank && s->stamp[other] != s->now)
-            messages_await(s, a, other);
-        return &s->angular[other];
-    }
+    int other = f->other;
     if (other == REFLECTING) {
-        int d = f->normal[0] != 0 ? 0 : f->normal[1] != 0 ? 1 : 2;
-        const double *centre = s->mesh.cell[f->cell[0]].centre;
-        const struct linear *out = &s->mirrored[s->ordinate[a].mirror[d]][s->mirror_of[face]];
-        *room = *out;
-        room->u[1 + d] = -out->u[1 + d];
-        /* On the mirror's plane both have the same value: about the centroid's image. */
-        room->u[0] = out->u[0] + 2 * out->u[1 + d] * (f->centre[d] - centre[d]);
+        reflect(s, b, f->face, room);
         return room;
     }
-    *room = inflow(s, f, &s->ordinate[a]);
+    if (other < 0) {
+        inflow(s, &s->mesh.face[f->face], &s->bundle[b], room);
+        return room;
+    }
+    int broken = s->schedule[b].breaks > 0 ? s->break_of[f->face] : -1;
+    if (s->ranks > 1 && s->owner[other] != s->rank)
+        messages_await(s, b, other, in & t->ready & ~(broken >= 0 ? s->schedule[b].broken[broken].ordinates : 0));
+    if (broken < 0)
+        return &s->angular[other];
+    mix(&s->schedule[b], broken, &s->angular[other], room);
     return room;
 }
 
-/* What leaves the box or comes in; what goes to a mirror is kept for the ordinate that comes back. */
-static __attribute__((noinline)) void at_border(struct sweep *s, int a, int face, double flow, const struct linear *flux)
+/* What leaves the box; what goes to a mirror is kept for the bundle that comes back. */
+static __attribute__((noinline)) void at_border(struct sweep *s, int b, const struct task *t)
 {
-    const struct face *f = &s->mesh.face[face];
-    if (f->cell[1] == REFLECTING) {
-        s->mirrored[a][s->mirror_of[face]] = *flux;
-        return;
+    const struct bundle *of = &s->bundle[b];
+    const struct angular *flux = &s->angular[t->cell];
+    for (int k = s->mesh.cell[t->cell].faces, n = 0; k < s->mesh.cell[t->cell + 1].faces; k++, n++) {
+        const struct cell_face *f = &s->mesh.cell_face[k];
+        int in = t->in >> BUNDLE * n & ALL;
+        if (f->other >= 0)
+            continue;
+        if (f->other == REFLECTING) {
+            s->mirrored[b][s->mirror_of[f->face]] = *flux;
+            continue;
+        }
+        wide flow = f->normal[0] * of->direction[0] + f->normal[1] * of->direction[1] + f->normal[2] * of->direction[2];
+        wide mean = flux->u[0] + flux->u[1] * f->from_centre[0] + flux->u[2] * f->from_centre[1] + flux->u[3] * f->from_centre[2];
+        pair leaves = sum(of->weight * ONLY[ALL & ~in] * flow * mean);
+        for (int g = 0; g < GROUPS; g++)
+            s->leakage[g] += leaves[g];
     }
-    pair mean = flux->u[0];
-    for (int d = 0; d < 3; d++)
-        mean += flux->u[1 + d] * (f->centre[d] - s->mesh.cell[f->cell[0]].centre[d]);
-    for (int g = 0; g < GROUPS; g++)
-        s->leakage[g] += s->ordinate[a].weight * flow * mean[g];
 }
 
-INLINE void sweep_cell(struct sweep *s, int a, int cell)
+/* Numbers of ordinates that are not ready are nonsense, and written over when they are. */
+INLINE void sweep_cell(struct sweep *s, int b, const struct task *t)
 {
-    const struct ordinate *o = &s->ordinate[a];
-    const struct cell *c = &s->mesh.cell[cell];
+    const struct bundle *of = &s->bundle[b];
+    const struct cell *c = &s->mesh.cell[t->cell];
     struct equations e;
-    struct linear source = source_of(s, cell, o);
-    int border[12], borders = 0, is_between = 0; /* a cell has 12 faces at most */
-    double border_flow[12];
-    begin(&e, c, &source, o->direction);
-    for (int k = c->faces; k < c[1].faces; k++) {
-        const struct cell_face *f = &s->mesh.cell_face[k];
-        double r[3] = {f->from_centre[0], f->from_centre[1], f->from_centre[2]};
-        double flow = f->normal[0] * o->direction[0] + f->normal[1] * o->direction[1] + f->normal[2] * o->direction[2];
-        int other = f->other, face = f->face;
-        if (flow >= 0) {
-            go_out(&e, f, r, flow);
-            if (other < 0) {
-                border_flow[borders] = flow;
-                border[borders++] = face;
-            } else {
-                is_between |= s->ranks > 1 && s->owner[other] != s->rank;
-            }
+    int everyone = (1 << of->ordinates) - 1, is_border = 0, is_between = 0;
+    uint64_t ins = t->in;
+    begin(&e, s, t->cell);
+    if (s->p.which == MANUFACTURED)
+        add_manufactured(s, t->cell, of, &e.right);
+    for (const struct cell_face *f = &s->mesh.cell_face[c->faces]; f < &s->mesh.cell_face[c[1].faces]; f++) {
+        wide flow = f->normal[0] * of->direction[0] + f->normal[1] * of->direction[1] + f->normal[2] * of->direction[2];
+        int in = ins & ALL;
+        ins >>= BUNDLE;
+        if (in == 0) {
+            go_out(&e, f, flow);
         } else {
-            struct linear room;
-            come_in(&e, f, r, -flow, upwind(s, a, face, other, &room));
+            struct angular room;
+            wide coming = flow;
+            if (in != everyone) {
+                coming = flow * ONLY[in];
+                go_out(&e, f, flow - coming);
+            }
+            come_in(&e, f, -coming, upwind(s, b, t, f, in, &room));
         }
+        is_border |= f->other < 0;
+        is_between |= s->ranks > 1 && f->other >= 0 && s->owner[f->other] != s->rank;
     }
-    struct linear flux = solve(&e, c, material_of(s, cell)->total);
-    s->angular[cell] = flux;
-    s->stamp[cell] = s->now;
+    const wide flown[3] = {of->direction[0] * c->volume, of->direction[1] * c->volume, of->direction[2] * c->volume};
+    struct angular flux;
+    solve(&e, flown, &flux);
+    s->angular[t->cell] = flux;
+    if (is_between) {
+        messages_send(s, b, t, t->ready & ~s->there[t->cell]);
+        s->there[t->cell] = (char)t->ready;
+    }
+    if (t->ready != everyone)
+        return;
     for (int k = 0; k < UNKNOWNS; k++)
-        s->next[cell].u[k] += o->weight * flux.u[k];
-    for (int b = 0; b < borders; b++)
-        at_border(s, a, border[b], border_flow[b], &flux);
-    if (is_between)
-        messages_send(s, a, cell);
+        s->next[t->cell].u[k] += sum(of->weight * flux.u[k]);
+    if (is_border)
+        at_border(s, b, t);
 }
 
 static int is_own(const struct sweep *s, int cell)
@@ -228,36 +288,37 @@ static int is_own(const struct sweep *s, int cell)
     return s->owner[cell] == s->rank;
 }
 
-/* Of a broken face, which of its cells is upwind. */
-static int up_cell(const struct sweep *s, int a, int face)
+/* What the next iteration takes at broken faces. */
+static void keep_before(struct sweep *s, int b, int n)
 {
-    const struct face *f = &s->mesh.face[face];
-    const double *o = s->ordinate[a].direction;
-    return f->cell[f->normal[0] * o[0] + f->normal[1] * o[1] + f->normal[2] * o[2] > 0 ? 0 : 1];
-}
-
-FOR_EACH_PROCESSOR static void sweep_ordinate(struct sweep *s, int a)
-{
-    struct schedule *to = &s->schedule[a];
-    s->now++;
-    for (int b = 0; b < to->breaks; b++) {
-        s->is_broken[to->broken[b]] = 1;
-        s->break_of[to->broken[b]] = b;
-    }
-    for (int k = 0; k < to->count; k++)
-        sweep_cell(s, a, to->order[k]);
-    /* What the next iteration takes at broken faces. */
-    for (int b = 0; b < to->breaks; b++) {
-        const struct face *f = &s->mesh.face[to->broken[b]];
-        int up = up_cell(s, a, to->broken[b]), down = f->cell[0] == up ? f->cell[1] : f->cell[0];
-        s->is_broken[to->broken[b]] = 0;
-        if (!is_own(s, down))
+    const struct broken *broken = &s->schedule[b].broken[n];
+    const struct face *f = &s->mesh.face[broken->face];
+    for (int o = 0; o < BUNDLE; o++) {
+        int is_along = ordinate_flow(&s->bundle[b], o, f->normal) > 0, up = f->cell[!is_along], down = f->cell[is_along];
+        if ((broken->ordinates >> o & 1) == 0 || !is_own(s, down))
             continue;
         if (!is_own(s, up))
-            messages_await(s, a, up);
-        to->before[b] = s->angular[up];
+            messages_await(s, b, up, 1 << o);
+        for (int k = 0; k < UNKNOWNS; k++)
+            for (int g = 0; g < GROUPS; g++)
+                s->schedule[b].before[n].u[k][o * GROUPS + g] = s->angular[up].u[k][o * GROUPS + g];
     }
-    messages_finish(s, a, a == ORDINATES - 1);
+}
+
+FOR_EACH_PROCESSOR static void sweep_bundle(struct sweep *s, int b)
+{
+    struct schedule *to = &s->schedule[b];
+    if (s->ranks > 1)
+        memset(s->there, 0, (size_t)s->mesh.cells);
+    for (int n = 0; n < to->breaks; n++)
+        s->break_of[to->broken[n].face] = n;
+    for (int k = 0; k < to->tasks; k++)
+        sweep_cell(s, b, &to->task[k]);
+    for (int n = 0; n < to->breaks; n++) {
+        s->break_of[to->broken[n].face] = -1;
+        keep_before(s, b, n);
+    }
+    messages_finish(s, b == BUNDLES - 1);
 }
 
 void sweep_iterate(struct sweep *s)
@@ -265,8 +326,11 @@ void sweep_iterate(struct sweep *s)
     double start = MPI_Wtime(), change = 0;
     memset(s->next, 0, (size_t)s->mesh.cells * sizeof *s->next);
     memset(s->leakage, 0, sizeof s->leakage);
-    for (int a = 0; a < ORDINATES; a++)
-        sweep_ordinate(s, a);
+    for (int c = 0; c < s->mesh.cells; c++)
+        if (is_own(s, c))
+            emit(s, c);
+    for (int b = 0; b < BUNDLES; b++)
+        sweep_bundle(s, b);
     s->sweep_seconds += MPI_Wtime() - start;
     for (int c = 0; s->first && c < s->mesh.cells; c++)
         for (int k = 0; k < UNKNOWNS && is_own(s, c); k++)
