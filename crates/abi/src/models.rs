@@ -29,6 +29,9 @@ pub fn error_of(length: isize) -> c_int {
     (NOTHING - length) as c_int
 }
 
+/// See [`Models::serve`].
+pub type Serve = unsafe extern "C" fn() -> c_int;
+
 /// `hpvm_models_1`.
 #[repr(C)]
 pub struct Models {
@@ -62,4 +65,9 @@ pub struct Models {
     ) -> isize,
     /// Ends a `wait` of another thread; if there is none, the next one.
     pub wake: unsafe extern "C" fn(model: c_uint),
+    /// Names a function, or none, that progress calls when packets have come and no `wait` or `take` of the model is there to have
+    /// them. It takes them and does not block; it is called outside of the engine, on the thread that made progress, by one thread at a
+    /// time. From when it is named, again maybe, until it returns 0 it is also called after progress that may have ended a
+    /// request.
+    pub serve: unsafe extern "C" fn(model: c_uint, serve: Option<Serve>),
 }

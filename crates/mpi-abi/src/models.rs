@@ -6,7 +6,7 @@ use crate::raise::{in_engine, remember};
 use crate::runtime::{Entered, World, enter};
 use core::ffi::{c_int, c_uint};
 use hpvm_abi::constants::MPI_Request;
-use hpvm_abi::models::{Models, NOTHING};
+use hpvm_abi::models::{Models, NOTHING, Serve};
 use hpvm_mpi::engine::models::{MODELS, PACKET};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
@@ -15,9 +15,71 @@ use hpvm_mpi::{Class, Error};
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals, reason = "a name of the C interface")]
 pub static hpvm_models_1: Models =
-    Models { size: size_of::<Models>(), send, unsent, take, wait, wake };
+    Models { size: size_of::<Models>(), send, unsent, take, wait, wake, serve: set_service };
 
 const _: () = assert!(MODELS == hpvm_abi::models::COUNT && PACKET == hpvm_abi::models::PACKET);
+
+/// Whom progress calls for packets that nobody waits for. All sets are bits of models.
+#[derive(Default)]
+pub struct Service {
+    functions: [Option<Serve>; MODELS],
+    /// Have a function.
+    served: u32,
+    /// Wait or take themselves, or are in their function.
+    busy: u32,
+    /// Want to know of requests that may have ended.
+    moving: u32,
+}
+
+impl Service {
+    /// Whose functions are to be called after a turn.
+    #[inline(always)]
+    pub fn due(&self, with_packets: u32, moved: bool) -> u32 {
+        let moving = if moved { self.moving } else { 0 };
+        (with_packets | moving) & self.served & !self.busy
+    }
+
+    /// A model takes what comes itself. Gives what `end` needs.
+    #[inline(always)]
+    fn begin(&mut self, bit: u32) -> u32 {
+        let begun = bit & !self.busy;
+        self.busy |= bit;
+        begun
+    }
+
+    #[inline(always)]
+    fn end(&mut self, begun: u32) {
+        self.busy &= !begun;
+    }
+}
+
+unsafe extern "C" fn set_service(model: c_uint, function: Option<Serve>) {
+    let Ok(mut w) = enter() else { return };
+    let (model, service) = (number(model), &mut w.objects.model_service);
+    let (bit, served) = (1 << model, function.is_some());
+    service.functions[model] = function;
+    service.served = service.served & !bit | if served { bit } else { 0 };
+    service.moving = service.moving & !bit | if served { bit } else { 0 };
+}
+
+/// Lets models take what has come for them.
+#[inline(never)]
+pub fn serve(w: &mut Entered, due: u32) {
+    for model in (0..MODELS).filter(|model| due & 1 << model != 0) {
+        let service = &mut w.objects.model_service;
+        // Another thread may have come in between.
+        let (begun, function) = (service.begin(1 << model), service.functions[model]);
+        let Some(function) = function.filter(|_| begun != 0) else {
+            service.end(begun);
+            continue;
+        };
+        // SAFETY: by the interface; it stays until it is replaced.
+        let moves = w.outside(|| unsafe { function() }) != 0;
+        let service = &mut w.objects.model_service;
+        service.moving = service.moving & !begun | if moves { begun } else { 0 };
+        service.end(begun);
+    }
+}
 
 /// Models' numbers come from our own libraries.
 fn number(model: c_uint) -> usize {
@@ -93,7 +155,10 @@ unsafe extern "C" fn take(model: c_uint, place: *mut u8, from: *mut c_uint) -> i
     if let Some(len) = unsafe { taken(&mut w, model, place, from) } {
         return len;
     }
-    if let Err(error) = w.glance() {
+    let waits = w.objects.model_service.begin(1 << model);
+    let glance = w.glance();
+    w.objects.model_service.end(waits);
+    if let Err(error) = glance {
         drop(w);
         return failed(error);
     }
@@ -138,6 +203,7 @@ fn wait_for(
 ) -> Result<()> {
     let bit = 1 << model;
     w.objects.models_waiting |= bit;
+    let waits = w.objects.model_service.begin(bit);
     let waited = w.wait_until(|w| {
         w.process.model_has_packet(model)
             || w.objects.models_woken & bit != 0
@@ -145,6 +211,7 @@ fn wait_for(
             || requests.iter().any(|request| is_done(w, *request))
     });
     w.objects.models_waiting &= !bit;
+    w.objects.model_service.end(waits);
     w.objects.models_woken &= !bit;
     let lost = || w.process.lost_member(w.process.world());
     match needs_all.then(lost).flatten() {

@@ -57,6 +57,10 @@ impl Entered {
         if self.process.has_fast_arrivals() {
             self.outside(hpvm_fm_abi::deliver);
         }
+        let due = self.objects.model_service.due(self.process.models_with_packets(), moved);
+        if due != 0 {
+            crate::models::serve(self, due);
+        }
         if moved {
             self.alarm();
         }

@@ -255,6 +255,7 @@ impl Mpi {
         }
         let (interface, region) = (self.interface, region.clone());
         self.moving.push(Moving { interface, transfer, request, length, copy, region, offset });
+        crate::progress::let_mpi_serve(true);
     }
 
     /// Ends; nothing comes any more.

@@ -29,6 +29,7 @@ pub unsafe extern "C" fn PtlInit() -> c_int {
         }
         let mut process = process::open(name);
         progress::start_helper(&mut process);
+        progress::let_mpi_serve(true);
         guard.process = Some(process);
         process::watch_exit();
     }
@@ -52,6 +53,7 @@ pub fn fini(name: Name) {
     if let Some(process) = guard.process.take() {
         // Calls find that there is no process from now on, and do not wait for the others.
         drop(guard);
+        progress::let_mpi_serve(false);
         process.close(name);
     }
 }

@@ -7,7 +7,8 @@ use core::ptr::null_mut;
 use hpvm_abi::constants::*;
 use hpvm_model::{Name, done, mpi, session};
 use hpvm_portals::{Carrier, Data, Fault, Handle, Head, Interface, NiFail, PacketKind, Peer};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use hpvm_sync::biased::{self, Biased};
+use std::sync::Arc;
 
 /// An interface, and how often it was asked for.
 pub struct Opened {
@@ -34,12 +35,19 @@ pub struct State {
     pub process: Option<Process>,
 }
 
-static STATE: Mutex<State> = Mutex::new(State { uses: 0, process: None });
+/// Of the program's thread, nearly always: the helper and other threads of the program come now and then.
+static STATE: Biased<State> = Biased::new(State { uses: 0, process: None });
 
-pub type Guard = MutexGuard<'static, State>;
+pub type Guard = biased::Guard<'static, State>;
 
+#[inline(always)]
 pub fn lock() -> Guard {
-    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+    STATE.lock()
+}
+
+/// `None`: a call of Portals has it, maybe one of this thread.
+pub fn try_lock() -> Option<Guard> {
+    STATE.try_lock()
 }
 
 /// What `PtlInit` begins. Collective: all processes of the job.

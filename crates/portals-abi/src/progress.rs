@@ -3,11 +3,16 @@
 //! Calls that wait take it themselves. One thread at a time, the leader, waits in the engine for packets and transfers; others that wait
 //! sleep until it has taken something. While no call of the program waits or asks, a thread of this library is the leader, and
 //! sleeps in the kernel until something comes: so a target that computes serves others. While calls of the program ask again
-//! and again, that thread only looks now and then whether they have ceased.
+//! and again, that thread only looks now and then whether they have ceased. What comes when they have just ceased, and the
+//! program is in MPI, MPI's progress hands over (`serve`).
 
-use crate::process::{Guard, Process, lock};
+use crate::process::{Guard, Process, lock, try_lock};
+use core::ffi::c_int;
+use hpvm_abi::models::PORTALS;
+use hpvm_model::models;
 use hpvm_portals::Fault;
-use std::sync::{Condvar, PoisonError};
+use hpvm_sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Condvar;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -21,8 +26,10 @@ const POLLS: u32 = 256;
 
 /// Wakes threads of the program that wait and are not the leader.
 static CHANGED: Condvar = Condvar::new();
-/// Wakes the helper.
-static HELPER: Condvar = Condvar::new();
+/// Calls that made progress so far. Changed under the lock; the helper reads it without.
+static CALLS: AtomicU64 = AtomicU64::new(0);
+/// The helper has been woken for a reason.
+static HURRY: AtomicBool = AtomicBool::new(false);
 
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 enum Leader {
@@ -42,8 +49,6 @@ pub struct Progress {
     waiting: u32,
     wanting: u32,
     timed: u32,
-    /// Calls that made progress so far.
-    calls: u64,
     /// The helper sleeps until it is told.
     sleeps: bool,
     ends: bool,
@@ -57,10 +62,26 @@ fn process(guard: &mut Guard) -> Result<&mut Process, Fault> {
     guard.process.as_mut().ok_or(Fault::Interrupted)
 }
 
+impl Progress {
+    /// A call makes progress.
+    fn count_call(&mut self) {
+        // Relaxed, both: the lock orders the changes, and the helper only wants to know that there are some.
+        CALLS.store(CALLS.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+
+    fn wake_helper(&self) {
+        // Release pairs with the acquire in `help`; what was changed is under the lock anyway.
+        HURRY.store(true, Ordering::Release);
+        if let Some(helper) = &self.helper {
+            helper.thread().unpark();
+        }
+    }
+}
+
 impl Process {
     /// A call that asks without waiting: takes what has come.
     pub fn glance(&mut self) {
-        self.progress.calls += 1;
+        self.progress.count_call();
         match self.progress.leader {
             Leader::Nobody => {
                 self.advance();
@@ -105,7 +126,7 @@ pub fn wait<R>(
     let mut polls = 0;
     loop {
         let p = process(&mut guard)?;
-        p.progress.calls += 1;
+        p.progress.count_call();
         let free = p.progress.leader == Leader::Nobody;
         let mut result = ready(p);
         // Without a time limit, packets that have come are taken by the wait below.
@@ -148,7 +169,7 @@ fn leave(p: &mut Process) {
         CHANGED.notify_all();
     }
     if p.progress.sleeps {
-        HELPER.notify_one();
+        p.progress.wake_helper();
     }
     p.take_news();
 }
@@ -179,7 +200,7 @@ fn follow(mut guard: Guard) -> Guard {
     if p.progress.leader == Leader::Helper {
         p.wake_leader();
     }
-    let mut guard = CHANGED.wait(guard).unwrap_or_else(PoisonError::into_inner);
+    let mut guard = guard.wait(&CHANGED, None);
     if let Some(p) = guard.process.as_mut() {
         p.progress.waiting -= 1;
         p.progress.wanting -= 1;
@@ -192,9 +213,8 @@ fn follow_until(mut guard: Guard, limit: Duration) -> Guard {
     let Some(p) = guard.process.as_mut() else { return guard };
     p.progress.waiting += 1;
     p.progress.timed += 1;
-    HELPER.notify_one();
-    let waited = CHANGED.wait_timeout(guard, limit);
-    let (mut guard, _) = waited.unwrap_or_else(PoisonError::into_inner);
+    p.progress.wake_helper();
+    let mut guard = guard.wait(&CHANGED, Some(limit));
     if let Some(p) = guard.process.as_mut() {
         p.progress.waiting -= 1;
         p.progress.timed -= 1;
@@ -211,7 +231,7 @@ pub fn make_room() {
             return;
         }
         if p.progress.leader == Leader::Nobody {
-            p.progress.calls += 1;
+            p.progress.count_call();
             p.advance();
             p.tell();
         }
@@ -240,11 +260,11 @@ pub fn start_helper(process: &mut Process) {
 pub fn end_helper(mut guard: Guard) -> Guard {
     let Some(p) = guard.process.as_mut() else { return guard };
     p.progress.ends = true;
+    p.progress.wake_helper();
     let helper = p.progress.helper.take();
     if p.progress.leader == Leader::Helper {
         p.wake_leader();
     }
-    HELPER.notify_one();
     drop(guard);
     if let Some(helper) = helper {
         let _ = helper.join();
@@ -253,34 +273,61 @@ pub fn end_helper(mut guard: Guard) -> Guard {
 }
 
 fn help() {
-    let mut guard = lock();
     let (mut seen, mut looks) = (0, 0);
-    while let Some(p) = guard.process.as_mut() {
+    loop {
+        // Relaxed: see `count_call`.
+        let calls = CALLS.load(Ordering::Relaxed);
+        let called = calls != seen;
+        seen = calls;
+        // Acquire pairs with the release in `wake_helper`.
+        if !HURRY.swap(false, Ordering::Acquire) && called {
+            // Without the lock, which would cost calls more than it costs here.
+            looks = 0;
+            std::thread::park_timeout(BETWEEN_LOOKS);
+            continue;
+        }
+        let mut guard = lock();
+        let Some(p) = guard.process.as_mut() else { return };
         let progress = &mut p.progress;
         if progress.ends {
             return;
         }
-        let called = progress.calls != seen;
-        seen = progress.calls;
+        progress.sleeps = false;
         let busy = progress.leader != Leader::Nobody || progress.wanting > 0;
         if !busy && (progress.timed > 0 || !called) {
             looks = 0;
             p.advance();
             p.tell();
-            guard = lead(guard, Leader::Helper);
+            drop(lead(guard, Leader::Helper));
             continue;
         }
         looks = if called { 0 } else { looks + 1 };
-        guard = if looks > PATIENCE {
-            progress.sleeps = true;
-            let mut guard = HELPER.wait(guard).unwrap_or_else(PoisonError::into_inner);
-            if let Some(p) = guard.process.as_mut() {
-                p.progress.sleeps = false;
-            }
-            guard
+        progress.sleeps = looks > PATIENCE;
+        drop(guard);
+        if looks > PATIENCE {
+            std::thread::park();
         } else {
-            let waited = HELPER.wait_timeout(guard, BETWEEN_LOOKS);
-            waited.unwrap_or_else(PoisonError::into_inner).0
-        };
+            std::thread::park_timeout(BETWEEN_LOOKS);
+        }
     }
+}
+
+/// Progress of MPI has met packets, or the end of a transfer, and no call of Portals waits for them: the program has turned to MPI.
+/// Not 0: data moves by itself.
+unsafe extern "C" fn serve() -> c_int {
+    // A call of Portals that has the lock takes them itself; maybe not the end of a transfer, which comes after that call.
+    let Some(mut guard) = try_lock() else { return 1 };
+    let Some(p) = guard.process.as_mut() else { return 0 };
+    if p.progress.leader == Leader::Nobody {
+        p.progress.count_call();
+        p.advance();
+        p.tell();
+    }
+    c_int::from(p.carrier.has_transfers())
+}
+
+/// From now on (`true`) or no longer, MPI's progress takes what has come, too. To be told again when a transfer begins.
+pub fn let_mpi_serve(serves: bool) {
+    // SAFETY: the function stays: programs are linked with this library.
+    unsafe { (models().serve)(PORTALS, serves.then_some(serve)) };
 }

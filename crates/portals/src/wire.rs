@@ -2,6 +2,7 @@
 
 use crate::atomic::{DATATYPES, Datatype, OPS, Op};
 use crate::event::NiFail;
+use hpvm_wire::narrow;
 
 /// What a packet is. Data that follows by itself has no header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,13 +69,19 @@ const FAILS: [NiFail; 8] = [
 const LONG: u8 = 1;
 const FLAG: u8 = 2;
 
+/// Kind, interface and flags, operation, type: a byte each.
+const FIRST: usize = 4;
+/// Of them follow so many ([`narrow`]).
+const NUMBERS: usize = 6;
+
 impl Head {
-    /// Without the operand, which comes with fetching atomic operations only.
-    const FIXED: usize = 56;
+    /// Without the operand, which comes with fetching atomic operations only, at most.
+    const FIXED: usize = FIRST + narrow::bytes(NUMBERS);
     /// At most.
     pub const BYTES: usize = Head::FIXED + OPERAND;
 
-    /// The bytes that travel are the first ones, as many as the number says.
+    /// The bytes that travel are the first ones, as many as the number says: with a short put or its reply so few that 8 bytes of
+    /// data and they fit a cache line of the transport.
     #[inline]
     pub fn to_bytes(&self) -> ([u8; Head::BYTES], usize) {
         let (kind, a, b) = match self.kind {
@@ -87,30 +94,34 @@ impl Head {
         };
         let flags = if self.long { LONG } else { 0 } | if self.flag { FLAG } else { 0 };
         let mut bytes = [0; Head::BYTES];
-        bytes[..5].copy_from_slice(&[kind, self.interface, flags, a, b]);
-        bytes[8..12].copy_from_slice(&self.pt_index.to_le_bytes());
-        let words = [self.ticket, self.match_bits, self.hdr_data, self.length, self.remote_offset];
-        for (place, word) in bytes[16..Head::FIXED].as_chunks_mut::<8>().0.iter_mut().zip(words) {
-            *place = word.to_le_bytes();
-        }
+        bytes[..FIRST].copy_from_slice(&[kind, self.interface | flags << 2, a, b]);
+        let numbers = [
+            self.length,
+            self.match_bits,
+            u64::from(self.pt_index),
+            self.ticket,
+            self.remote_offset,
+            self.hdr_data,
+        ];
+        let len = FIRST + narrow::write(&numbers, &mut bytes[FIRST..Head::FIXED]);
         if !matches!(self.kind, Kind::FetchAtomic(..)) {
-            return (bytes, Head::FIXED);
+            return (bytes, len);
         }
-        bytes[Head::FIXED..].copy_from_slice(&self.operand);
-        (bytes, Head::BYTES)
+        bytes[len..len + OPERAND].copy_from_slice(&self.operand);
+        (bytes, len + OPERAND)
     }
 
     /// The header at the beginning of a packet, and the data behind it.
     #[inline]
     pub fn from_bytes(packet: &[u8]) -> Result<(Head, &[u8]), Malformed> {
-        let (bytes, mut data) = packet.split_first_chunk::<{ Head::FIXED }>().ok_or(Malformed)?;
-        let [kind, interface, flags, a, b, 0, 0, 0] = bytes[..8] else { return Err(Malformed) };
-        if interface > 3 || flags & !(LONG | FLAG) != 0 || bytes[12..16] != [0; 4] {
+        let ([kind, second, a, b], rest) = packet.split_first_chunk::<FIRST>().ok_or(Malformed)?;
+        let (interface, flags) = (second & 3, second >> 2);
+        if flags & !(LONG | FLAG) != 0 {
             return Err(Malformed);
         }
         let atomic = || {
-            let op = *OPS.get(usize::from(a)).ok_or(Malformed)?;
-            let ty = *DATATYPES.get(usize::from(b)).ok_or(Malformed)?;
+            let op = *OPS.get(usize::from(*a)).ok_or(Malformed)?;
+            let ty = *DATATYPES.get(usize::from(*b)).ok_or(Malformed)?;
             if op.is_defined_on(ty) { Ok((op, ty)) } else { Err(Malformed) }
         };
         let kind = match (kind, a, b) {
@@ -119,13 +130,13 @@ impl Head {
             (3, ..) => atomic().map(|(op, ty)| Kind::Atomic(op, ty))?,
             (4, ..) => atomic().map(|(op, ty)| Kind::FetchAtomic(op, ty))?,
             (5, 0, 0) => Kind::Ready,
-            (6, fail, 0) => Kind::Reply(*FAILS.get(usize::from(fail)).ok_or(Malformed)?),
+            (6, fail, 0) => Kind::Reply(*FAILS.get(usize::from(*fail)).ok_or(Malformed)?),
             _ => return Err(Malformed),
         };
-        let (words, _) = bytes[16..].as_chunks::<8>();
-        let word = |at: usize| u64::from_le_bytes(words[at]);
-        let mut pt_index = [0; 4];
-        pt_index.copy_from_slice(&bytes[8..12]);
+        let mut numbers = [0; NUMBERS];
+        let taken = narrow::read(rest, &mut numbers).ok_or(Malformed)?;
+        let mut data = &rest[taken..];
+        let [length, match_bits, pt_index, ticket, remote_offset, hdr_data] = numbers;
         let mut operand = [0; OPERAND];
         if matches!(kind, Kind::FetchAtomic(..)) {
             (operand, data) =
@@ -136,12 +147,12 @@ impl Head {
             interface,
             long: flags & LONG != 0,
             flag: flags & FLAG != 0,
-            pt_index: u32::from_le_bytes(pt_index),
-            ticket: word(0),
-            match_bits: word(1),
-            hdr_data: word(2),
-            length: word(3),
-            remote_offset: word(4),
+            pt_index: u32::try_from(pt_index).map_err(|_| Malformed)?,
+            ticket,
+            match_bits,
+            hdr_data,
+            length,
+            remote_offset,
             operand,
         };
         Ok((head, data))
@@ -186,16 +197,42 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_short_put_and_its_reply_fit_a_line() {
+        let put = Head {
+            kind: Kind::Put,
+            interface: 3,
+            long: false,
+            flag: true,
+            pt_index: 63,
+            ticket: 1 << 40,
+            match_bits: u64::MAX,
+            hdr_data: 0,
+            length: 8,
+            remote_offset: 0xffff,
+            operand: [0; OPERAND],
+        };
+        let reply = Head { kind: Kind::Reply(NiFail::Ok), match_bits: 0, ..put };
+        for head in [put, reply] {
+            assert!(head.to_bytes().1 + 8 <= hpvm_wire::cell::LINE_PAYLOAD);
+        }
+    }
+
     proptest! {
         #[test]
         fn what_is_read_is_what_was_written(bytes in any::<[u8; 32]>(), kind in 0u8..8) {
             let mut packet = [0; Head::BYTES + 3];
             packet[..32].copy_from_slice(&bytes);
             packet[0] = kind;
-            packet[5..8].fill(0);
+            packet[1] &= 15;
+            if kind != 3 && kind != 4 {
+                packet[2..4].fill(0);
+            }
             if let Ok((head, data)) = Head::from_bytes(&packet) {
+                // Numbers may have come in more bytes than they need.
                 let (bytes, len) = head.to_bytes();
-                prop_assert_eq!((&bytes[..len], packet.len() - len), (&packet[..len], data.len()));
+                prop_assert!(len <= packet.len() - data.len());
+                prop_assert_eq!(Head::from_bytes(&bytes[..len]), Ok((head, &[][..])));
             }
         }
     }

@@ -41,8 +41,10 @@ fn failed(code: c_int) -> Fault {
 
 const CONTENT_TAG: c_int = 2;
 
-/// Bytes of a message whose content does not follow.
-const SHORT: usize = 4096;
+/// Bytes of a content at most that does not follow.
+const SHORT: usize = 4048;
+
+const _: () = assert!(Head::BYTES + SHORT <= hpvm_abi::models::PACKET);
 
 /// Packets sent between two looks at how many wait to leave.
 const LOOK: u32 = 64;
@@ -180,15 +182,15 @@ impl Mpi {
         let Ok(len) = usize::try_from(length) else {
             return if length < NOTHING { Err(failed(error_of(length))) } else { Ok(None) };
         };
-        let head = Head::from_bytes(&self.came[..len])?;
+        let (head, rest) = Head::from_bytes(&self.came[..len])?;
         if let Some(count) = self.received.get_mut(from as usize) {
             *count += 1;
         }
-        let here = len - Head::BYTES;
+        let here = rest.len();
         let content = if !head.kind.carries() {
             None
         } else if here as u64 == head.len {
-            Some(Buffer::copied(&self.came[Head::BYTES..len])?)
+            Some(Buffer::copied(rest)?)
         } else if here == 0 {
             Some(self.content(from as c_int, &head)?)
         } else {
@@ -287,16 +289,15 @@ impl Carrier for Mpi {
         if self.unseen >= LOOK {
             self.count_unsent();
         }
-        let short = content.as_ref().filter(|content| content.len() <= SHORT - Head::BYTES);
+        let short = content.as_ref().filter(|content| content.len() <= SHORT);
         let bytes = short.map_or(&[][..], |content| content.bytes());
-        let packed = head.to_bytes();
+        let (packed, packed_len) = head.to_bytes();
         // SAFETY: as many bytes at both.
         checked(unsafe {
-            let (at, len) = (packed.as_ptr(), packed.len());
-            (models().send)(SAM, to, at, len, bytes.as_ptr(), bytes.len())
+            (models().send)(SAM, to, packed.as_ptr(), packed_len, bytes.as_ptr(), bytes.len())
         })?;
         match content {
-            Some(content) if content.len() > SHORT - Head::BYTES => self.send_content(to, content),
+            Some(content) if content.len() > SHORT => self.send_content(to, content),
             _ => Ok(()),
         }
     }

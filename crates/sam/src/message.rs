@@ -2,6 +2,7 @@
 
 use crate::content::Buffer;
 use crate::{Fault, Name};
+use hpvm_wire::narrow;
 use std::rc::Rc;
 
 pub type Rank = u32;
@@ -74,8 +75,8 @@ kinds! {
     Over 22 false;
 }
 
-/// The fixed part. Numbers are little-endian:
-/// kind (1 byte), zero (1), type of the content (2), rank (4), name (16), a (8), b (8), length of the content (8).
+/// The part that every message has. As it travels: kind (1 byte), zero (1), type of the content (2), then the numbers of the
+/// head ([`narrow`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     pub kind: Kind,
@@ -88,54 +89,55 @@ pub struct Head {
     pub len: u64,
 }
 
+/// Kind, zero, type of the content.
+const FIRST: usize = 4;
+const NUMBERS: usize = 6;
+
 impl Head {
-    pub const BYTES: usize = 48;
+    /// At most.
+    pub const BYTES: usize = FIRST + narrow::bytes(NUMBERS);
 
     pub fn new(kind: Kind, name: Name) -> Head {
         Head { kind, content_type: 0, rank: 0, name, a: 0, b: 0, len: 0 }
     }
 
-    pub fn to_bytes(&self) -> [u8; Head::BYTES] {
+    /// The bytes that travel are the first ones, as many as the number says: mostly so few that they and a content of 8 bytes fit
+    /// a cache line of the transport.
+    pub fn to_bytes(&self) -> ([u8; Head::BYTES], usize) {
         let mut bytes = [0; Head::BYTES];
         bytes[0] = self.kind as u8;
-        bytes[2..4].copy_from_slice(&self.content_type.to_le_bytes());
-        bytes[4..8].copy_from_slice(&self.rank.to_le_bytes());
-        let words = [self.name.space, self.name.key, self.a, self.b, self.len];
-        for (word, place) in words.iter().zip(bytes[8..].chunks_exact_mut(8)) {
-            place.copy_from_slice(&word.to_le_bytes());
-        }
-        bytes
+        bytes[2..FIRST].copy_from_slice(&self.content_type.to_le_bytes());
+        let Name { space, key } = self.name;
+        let numbers = [space, key, self.len, u64::from(self.rank), self.a, self.b];
+        let len = FIRST + narrow::write(&numbers, &mut bytes[FIRST..]);
+        (bytes, len)
     }
 
-    /// The head at the beginning of a message.
+    /// The head at the beginning of a message, and what is behind it.
     ///
     /// # Errors
     /// What no correct peer sends.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Head, Fault> {
-        let Some(bytes) = bytes.first_chunk::<{ Head::BYTES }>() else {
-            let text = format!("a message of {} bytes; expected {}", bytes.len(), Head::BYTES);
+    pub fn from_bytes(bytes: &[u8]) -> Result<(Head, &[u8]), Fault> {
+        let mut numbers = [0; NUMBERS];
+        let parts = bytes.split_first_chunk::<FIRST>();
+        let read = parts.and_then(|(first, rest)| {
+            narrow::read(rest, &mut numbers).map(|len| (first, &rest[len..]))
+        });
+        let Some(([number, zero, low, high], rest)) = read else {
+            let text = format!("a message of {} bytes, which end in its head", bytes.len());
             return Err(Fault::new(text));
         };
-        let kind = Kind::from_byte(bytes[0])
-            .ok_or_else(|| Fault::new(format!("a message of the unknown kind {}", bytes[0])))?;
-        let word = |at: usize| {
-            let mut word = [0; 8];
-            word.copy_from_slice(&bytes[at..at + 8]);
-            u64::from_le_bytes(word)
-        };
-        let head = Head {
-            kind,
-            content_type: u16::from_le_bytes([bytes[2], bytes[3]]),
-            rank: word(0).wrapping_shr(32) as u32,
-            name: Name { space: word(8), key: word(16) },
-            a: word(24),
-            b: word(32),
-            len: word(40),
-        };
-        if bytes[1] != 0 || (!kind.carries() && (head.len != 0 || head.content_type != 0)) {
+        let kind = Kind::from_byte(*number)
+            .ok_or_else(|| Fault::new(format!("a message of the unknown kind {number}")))?;
+        let [space, key, len, rank, a, b] = numbers;
+        let rank = Rank::try_from(rank)
+            .map_err(|_| Fault::new(format!("{kind:?} about rank {rank}, which nobody has")))?;
+        let content_type = u16::from_le_bytes([*low, *high]);
+        let head = Head { kind, content_type, rank, name: Name { space, key }, a, b, len };
+        if *zero != 0 || (!kind.carries() && (head.len != 0 || head.content_type != 0)) {
             return Err(Fault::new(format!("{kind:?} with a content, which it never has")));
         }
-        Ok(head)
+        Ok((head, rest))
     }
 }
 
@@ -162,18 +164,30 @@ mod tests {
             b: u64::MAX,
             len: 99,
         };
-        assert_eq!(Head::from_bytes(&head.to_bytes()).unwrap(), head);
-        assert!(Head::from_bytes(&head.to_bytes()[1..]).is_err());
+        let (bytes, len) = head.to_bytes();
+        assert_eq!(Head::from_bytes(&bytes[..len]).unwrap(), (head, &[][..]));
+        assert!(Head::from_bytes(&bytes[..len - 1]).is_err());
     }
 
     #[test]
     fn what_is_no_head_is_refused() {
         for kind in 0..=255 {
-            let mut bytes = Head::new(Kind::Fetch, Name::default()).to_bytes();
+            let (mut bytes, _) = Head::new(Kind::Fetch, Name::default()).to_bytes();
             bytes[0] = kind;
             assert_eq!(Head::from_bytes(&bytes).is_ok(), (1..=22).contains(&kind), "{kind}");
         }
         let with_content = Head { len: 8, ..Head::new(Kind::Fetch, Name::default()) };
-        assert!(Head::from_bytes(&with_content.to_bytes()).is_err());
+        assert!(Head::from_bytes(&with_content.to_bytes().0).is_err());
+        // A rank of more than 4 bytes.
+        let mut bytes = [0xff; Head::BYTES];
+        bytes[..FIRST].copy_from_slice(&[Kind::Supply as u8, 0, 0, 0]);
+        assert!(Head::from_bytes(&bytes).is_err());
+    }
+
+    #[test]
+    fn a_short_value_fits_a_line() {
+        let name = Name::new(u64::MAX, 1 << 30);
+        let head = Head { rank: 0xffff, a: 1, len: 8, ..Head::new(Kind::Value, name) };
+        assert!(head.to_bytes().1 + 8 <= hpvm_wire::cell::LINE_PAYLOAD);
     }
 }

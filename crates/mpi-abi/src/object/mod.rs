@@ -72,6 +72,7 @@ pub struct Objects {
     /// Models whose libraries wait for packets, and those that were told to return, as bits.
     pub models_waiting: u32,
     pub models_woken: u32,
+    pub model_service: crate::models::Service,
     bell: Option<Arc<dyn Doorbell>>,
 }
 
@@ -118,6 +119,7 @@ impl Default for Objects {
             window_wait: None,
             models_waiting: 0,
             models_woken: 0,
+            model_service: Default::default(),
             bell: None,
         }
     }

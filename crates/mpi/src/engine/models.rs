@@ -238,6 +238,12 @@ impl<T: Transport> Process<T> {
         self.inbox.models.full & 1 << model != 0
     }
 
+    /// Models of which packets have come, as bits.
+    #[inline(always)]
+    pub fn models_with_packets(&self) -> u32 {
+        self.inbox.models.full
+    }
+
     /// Shows the oldest packet of `model` to `take`, and forgets it. None has come: `None`.
     #[inline]
     pub fn take_model<R>(

@@ -33,7 +33,8 @@ impl Wire {
     }
 
     pub fn send(&mut self, message: Outgoing) {
-        let mut bytes = message.head.to_bytes().to_vec();
+        let (head, len) = message.head.to_bytes();
+        let mut bytes = head[..len].to_vec();
         bytes.extend(message.content.iter().flat_map(|content| content.bytes()));
         self.out.push_back((message.to, bytes, 0));
     }
@@ -73,8 +74,7 @@ impl Wire {
 }
 
 fn parsed(src: u32, bytes: &[u8]) -> Came {
-    let head = Head::from_bytes(bytes).expect("a head");
-    let content =
-        head.kind.carries().then(|| Buffer::copied(&bytes[Head::BYTES..]).expect("memory"));
+    let (head, rest) = Head::from_bytes(bytes).expect("a head");
+    let content = head.kind.carries().then(|| Buffer::copied(rest).expect("memory"));
     (src, head, content)
 }
