@@ -2,7 +2,7 @@
 //!
 //! A process learns its place from the process manager that started it, over the PMI-1 or PMI-2
 //! wire protocol; a process that nobody started is a job of one. What the environment says is read
-//! by the caller ([`Settings`]); this crate reads only whose launcher it is ([`launcher_is_ours`]).
+//! by the caller ([`Settings`]): this crate reads none.
 
 pub mod abort;
 pub mod client;
@@ -32,12 +32,6 @@ pub struct Settings {
     pub offered: Option<String>,
     /// `SLURM_STEP_NUM_TASKS`: how many processes `srun` has started.
     pub tasks: Option<String>,
-}
-
-/// Whether the process manager is hpvm's own launcher, which says for its ranks why a job ends, and answers more than PMI
-/// asks of it.
-pub fn launcher_is_ours() -> bool {
-    std::env::var_os("HPVM_JOB_ID").is_some()
 }
 
 impl Settings {

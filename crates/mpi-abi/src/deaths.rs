@@ -33,7 +33,7 @@ pub struct Deaths {
 impl Deaths {
     /// For a process of `job`. Other launchers have no such key, and some take long to say so.
     pub fn new(job: &Job) -> Deaths {
-        let ours = hpvm_job::launcher_is_ours()
+        let ours = crate::runtime::launcher_is_ours()
             && matches!(job.manager, Some(Client::One(_)))
             && job.size > 1;
         Deaths { next: ours.then(|| Instant::now() + BETWEEN), asked: false, calls: 0 }

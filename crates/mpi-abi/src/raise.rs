@@ -158,7 +158,7 @@ pub fn end_with(why: &str, code: c_int) -> ! {
 #[cold]
 pub fn broken(job: &mut Job, cause: &Broken) -> Error {
     let code = Class::Other.code();
-    let launcher = job.manager.as_mut().filter(|_| hpvm_job::launcher_is_ours());
+    let launcher = job.manager.as_mut().filter(|_| crate::runtime::launcher_is_ours());
     let lost = if matches!(cause, Broken::PeerLost { .. }) { hpvm_job::PEER_LOST } else { "" };
     let told = launcher.map(|manager| manager.abort_because(code, &format!("{lost}{cause}")));
     if !matches!(told, Some(Ok(true))) {

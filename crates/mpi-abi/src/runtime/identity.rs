@@ -20,10 +20,16 @@ static IDENTITY: OnceLock<Identity> = OnceLock::new();
 /// The engine has run. Before that this process may fail to join its job, and has to say so.
 static HAS_RUN: OnceLock<()> = OnceLock::new();
 
+/// Whether the process manager is hpvm's own launcher, which says for its ranks why a job ends, and answers more than PMI
+/// asks of it.
+pub fn launcher_is_ours() -> bool {
+    std::env::var_os("HPVM_JOB_ID").is_some()
+}
+
 pub(super) fn set(job: &Job) {
     let who = format!("rank {} of {} on {}", job.rank, job.size, host_name());
     let abort = job.manager.as_ref().map(hpvm_job::Client::abort_request);
-    let launcher_tells = abort.is_some() && hpvm_job::launcher_is_ours();
+    let launcher_tells = abort.is_some() && launcher_is_ours();
     // An engine starts once.
     let _ = IDENTITY.set(Identity { who, abort, launcher_tells });
 }

@@ -12,7 +12,8 @@ mod start;
 pub mod tables;
 
 pub use identity::{
-    abort, abort_by_program, end_job, end_process, host_name, launcher_ends, whoami,
+    abort, abort_by_program, end_job, end_process, host_name, launcher_ends, launcher_is_ours,
+    whoami,
 };
 pub use meet::{interfaces, net_timeout, random_key};
 pub(crate) use progress_thread::with_signals_blocked;

@@ -33,7 +33,7 @@ pub struct ProgressThread {
 }
 
 /// What the engine has done so far: tells whether others than this thread have used it.
-type Mark = [u64; 3];
+type Mark = [u64; 4];
 
 /// Where the thread stands.
 struct Watch {
@@ -87,7 +87,10 @@ impl Entered {
         let packets = self.process.fm().counters().map_or([0; 2], |c| {
             [&c.packets_received, &c.packets_sent].map(|n| n.load(Ordering::Relaxed)) // relaxed: as above
         });
-        [self.process.completions(), packets[0], packets[1]]
+        // One-sided operations of other hosts' memory complete no request and are no packets of this host: the steps of a
+        // call that waits for them tell.
+        let steps = u64::from(self.policy.steps());
+        [self.process.completions(), packets[0], packets[1], steps]
     }
 
     /// One look of the thread. False: the engine can't go on.
@@ -132,7 +135,7 @@ impl Entered {
 }
 
 fn run(ends: &AtomicBool) {
-    let mut watch = Watch { mark: [0; 3], idle: 0 };
+    let mut watch = Watch { mark: [0; 4], idle: 0 };
     // An engine that has ended needs no progress.
     let Ok(mut w) = enter() else { return };
     // Relaxed: see `adjust_progress_thread`. When the engine can't go on, calls of the program find out the same, and
