@@ -97,6 +97,8 @@ pub struct Dispatcher {
     /// Whether ranks that fail do not end the job.
     recovery: bool,
     abandoned: bool,
+    /// Whether it has been told that the job has failed, while the launcher waits for others.
+    end_told: bool,
     told_other_mpi: bool,
     actions: VecDeque<Action>,
 }
@@ -136,6 +138,7 @@ impl Dispatcher {
             stack_traces: false,
             recovery: false,
             abandoned: false,
+            end_told: false,
             told_other_mpi: false,
             actions: VecDeque::new(),
         }

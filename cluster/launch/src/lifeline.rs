@@ -103,9 +103,12 @@ impl Lifeline {
         sys::send(self.fd(), format!("error {line}\n").as_bytes()).is_ok()
     }
 
-    /// Tells how the job has ended.
+    /// Tells how the job has ended, and says nothing more: who has spawned the job need not wait for this launcher, which may
+    /// wait for jobs that have parted from its own.
     pub fn ended(&self, code: i32) {
         let _ = sys::send(self.fd(), format!("ended {code}\n").as_bytes());
+        // SAFETY: ends one direction of a socket of ours.
+        unsafe { libc::shutdown(self.fd(), libc::SHUT_WR) };
     }
 }
 

@@ -106,7 +106,17 @@ impl Dispatcher {
         if let Some(signal) = leaving.surveyed(found, now) {
             self.actions.push_back(Action::SignalLeftovers(signal));
         }
+        if found.parted {
+            self.tell_end();
+        }
         self.check_left();
+    }
+
+    /// The launcher stays for jobs that go on, and says that its own has failed.
+    pub(super) fn tell_end(&mut self) {
+        if let (Some(code), false) = (self.code, std::mem::replace(&mut self.end_told, true)) {
+            self.actions.push_back(Action::Ended(code));
+        }
     }
 
     /// The job is over when nothing is left, here and on the other hosts.

@@ -122,6 +122,8 @@ pub enum Action {
     /// Send a signal to the launchers of jobs that this one has spawned and that have parted from it, on all hosts, unless
     /// those who have spawned this job decide about that.
     SignalParted(i32),
+    /// All ranks have ended and the job has failed with this code, but the launcher waits for jobs that have parted from it.
+    Ended(i32),
     /// Find out whether any process or output of the job is left.
     Survey,
     /// Hold a name that a rank publishes, for other jobs on this host.

@@ -93,7 +93,10 @@ impl Dispatcher {
             Frame::Note(text) => self.actions.push_back(Action::Note(text)),
             Frame::Left => self.left(link, now),
             // Its agent ends when they do; that its host lives is seen as ever.
-            Frame::GoOn => self.cut_at = None,
+            Frame::GoOn => {
+                self.cut_at = None;
+                self.tell_end();
+            }
             Frame::Alive => {}
             other => self.nonsense(link, &format!("{other:?}"), now),
         }

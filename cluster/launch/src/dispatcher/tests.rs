@@ -259,9 +259,11 @@ fn jobs_that_have_parted_are_waited_for_also_by_a_killed_one() {
     actions(&mut job);
     let left = Found { processes: true, outputs: true, blocked: false, jobs: true, parted: true };
     let mut now = T0;
-    for _ in 0..1000 {
+    for turn in 0..1000 {
         job.handle(Event::Survey(left), now);
-        assert_eq!(actions(&mut job), [Action::SignalLeftovers(libc::SIGKILL)]);
+        let told = (turn == 0).then_some(Action::Ended(3));
+        let kill = Action::SignalLeftovers(libc::SIGKILL);
+        assert_eq!(actions(&mut job), [kill].into_iter().chain(told).collect::<Vec<_>>());
         now = job.poll_timeout().expect("a next survey");
         job.handle(Event::Tick, now);
         assert_eq!(actions(&mut job), [Action::Survey]);

@@ -344,6 +344,13 @@ impl<'a> Executor<'a> {
                 Action::Signal(number) => self.here.signal_ranks(number),
                 Action::SignalLeftovers(number) => self.here.leftovers.signal(number),
                 Action::SignalParted(number) => self.signal_parted(number),
+                Action::Ended(code) => {
+                    if let Some(lifeline) = &self.plan.lifeline {
+                        // What is below us goes on, so the launcher of those who have spawned this job must not kill us.
+                        lifeline::part();
+                        lifeline.ended(code);
+                    }
+                }
                 Action::Survey => self.survey(),
                 Action::Hold { rank, service, port } => {
                     let held = self.here.names.hold(&service, &port);

@@ -13,6 +13,7 @@ use std::io::{self, Read};
 use std::net::Shutdown;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
+use std::process::Child;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -61,11 +62,12 @@ enum Whose {
 
 impl Connected {
     /// Watches `socket`. When it ends `failure` tells from what was said on it whether and how the other job has failed. The
-    /// second result can be read from then on.
+    /// second result can be read from then on. `last` is called after that, and may block.
     fn watch(
         socket: UnixStream,
         whose: Whose,
         failure: impl FnOnce(&[u8]) -> Option<Failure> + Send + 'static,
+        last: impl FnOnce() + Send + 'static,
     ) -> (Connected, Option<UnixStream>) {
         let disconnected = Arc::new(AtomicBool::new(false));
         let says = socket.try_clone().into_iter().collect();
@@ -80,15 +82,20 @@ impl Connected {
         let wait = move || {
             let _ = socket.set_nonblocking(false);
             let said = read_words(&socket, over.as_ref().filter(|_| whose == Whose::Root));
-            let Some(failure) = failure(&said) else { return };
-            // Acquire pairs with the release in `disconnect`.
-            if !disconnected.load(Ordering::Acquire) {
-                fail(failure.code, &failure.why);
-                // Who waits for the other side goes on waiting until our job is ended.
-                std::mem::forget(over);
-            } else if failure.is_ours_to_tell {
-                say(&failure.why);
+            match failure(&said) {
+                // Acquire pairs with the release in `disconnect`.
+                Some(failure) if !disconnected.load(Ordering::Acquire) => {
+                    fail(failure.code, &failure.why);
+                    // Who waits for the other side goes on waiting until our job is ended.
+                    std::mem::forget(over);
+                }
+                failure => {
+                    drop(over);
+                    let told = failure.filter(|failure| failure.is_ours_to_tell);
+                    told.iter().for_each(|failure| say(&failure.why));
+                }
             }
+            last();
         };
         let thread = std::thread::Builder::new().name("hpvm-connected".into()).stack_size(STACK);
         if let Err(error) = with_signals_blocked(|| thread.spawn(wait)) {
@@ -101,27 +108,32 @@ impl Connected {
 
     /// With a job that was met at a port: `root` leads to its root.
     pub fn with_job(root: UnixStream) -> Connected {
-        let (connected, other) = Connected::watch(root, Whose::Root, |said| {
-            let left = said.contains(&DISCONNECTED);
-            let why = "a job that it is connected with has failed".to_owned();
-            (!left).then_some(Failure { code: 1, why, is_ours_to_tell: false })
-        });
+        let (connected, other) = {
+            let failure = |said: &[u8]| {
+                let left = said.contains(&DISCONNECTED);
+                let why = "a job that it is connected with has failed".to_owned();
+                (!left).then_some(Failure { code: 1, why, is_ours_to_tell: false })
+            };
+            Connected::watch(root, Whose::Root, failure, || {})
+        };
         Connected { other, ..connected }
     }
 
-    /// With a job that this one has spawned: `lifeline` leads to its launcher, whose process is `launcher`, and
-    /// [watches](Connected::watch) over it, `root`
-    /// to its root.
+    /// With a job that this one has spawned: `lifeline` leads to its `launcher`, and [watches](Connected::watch) over it,
+    /// `root` to its root.
     pub fn with_children(
         lifeline: UnixStream,
-        launcher: i32,
+        mut launcher: Child,
         failure: impl FnOnce(&[u8]) -> Option<Failure> + Send + 'static,
         root: Option<UnixStream>,
     ) -> Connected {
-        let (mut connected, over) = Connected::watch(lifeline, Whose::Launcher, failure);
+        let process = launcher.id() as i32;
+        // It may wait for jobs that have parted from its own, long after it has told that that has failed.
+        let reap = move || drop(launcher.wait());
+        let (mut connected, over) = Connected::watch(lifeline, Whose::Launcher, failure, reap);
         // The launcher first: when the children hear of it, it knows already.
         connected.says.extend(root.as_ref().and_then(|root| root.try_clone().ok()));
-        Connected { other: root, over, launcher: Some(launcher), ..connected }
+        Connected { other: root, over, launcher: Some(process), ..connected }
     }
 
     /// With those who have spawned this job, over whom the launcher watches: `root` leads to their root.

@@ -134,10 +134,8 @@ impl Spawned {
 
     /// The processes are connected: from now on their failure is ours. `root`: to their root.
     pub fn connected(self, root: Option<Talk>) -> Connected {
-        let Spawned { lifeline, mut launcher, .. } = self;
-        let process = launcher.id() as i32;
-        let failure = move |said: &[u8]| {
-            let _ = launcher.wait();
+        let Spawned { lifeline, launcher, .. } = self;
+        let failure = |said: &[u8]| {
             match Report::parse(said).parts() {
                 (0, None) => None,
                 // With 0 and a reason they have called `MPI_Abort`.
@@ -150,7 +148,7 @@ impl Spawned {
                 }
             }
         };
-        Connected::with_children(lifeline, process, failure, root.map(Talk::into_stream))
+        Connected::with_children(lifeline, launcher, failure, root.map(Talk::into_stream))
     }
 }
 
