@@ -12,10 +12,6 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-#ifndef __clang__
-#pragma GCC diagnostic ignored "-Wpsabi" /* functions that take wide numbers are all inlined */
-#endif
-
 static const int PAIR[3][3] = {{0, 1, 2}, {1, 3, 4}, {2, 4, 5}};
 
 /* 1 for the ordinates of a set, 0 for the others. */
