@@ -388,7 +388,8 @@ fn fill(spec: &mut JobSpec, flags: &Given) -> Result<(), String> {
 
 /// Whether the queue sets it for a task of an array: a job that one submits is not that task.
 fn is_of_task(name: &str) -> bool {
-    ["HPVM_ARRAY_", "SLURM_ARRAY_"].iter().any(|prefix| name.starts_with(prefix))
+    let rest = ["HPVM_", "SLURM_"].iter().find_map(|prefix| name.strip_prefix(prefix));
+    rest.is_some_and(|rest| rest.starts_with("ARRAY_"))
 }
 
 /// What the job gets of our environment.
