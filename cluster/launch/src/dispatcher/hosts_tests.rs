@@ -66,16 +66,7 @@ fn down(frame: Frame) -> Action {
 }
 
 fn finish(job: &mut Dispatcher) -> Option<i32> {
-    job.handle(
-        Event::Survey(Found {
-            processes: false,
-            outputs: false,
-            blocked: false,
-            jobs: false,
-            parted: false,
-        }),
-        T0,
-    );
+    job.handle(Event::Survey(Found::default()), T0);
     for link in 0..2 {
         job.handle(Event::Frame { link, frame: Frame::Left }, T0);
     }
@@ -92,16 +83,7 @@ fn a_good_job_ends_when_all_hosts_have_left() {
         exit(&mut job, rank, Ended::Code(0), T0);
     }
     assert_eq!(actions(&mut job), [down(Frame::Leave { kill: false }), Action::Survey]);
-    job.handle(
-        Event::Survey(Found {
-            processes: false,
-            outputs: false,
-            blocked: false,
-            jobs: false,
-            parted: false,
-        }),
-        T0,
-    );
+    job.handle(Event::Survey(Found::default()), T0);
     job.handle(Event::Frame { link: 0, frame: Frame::Left }, T0);
     assert_eq!(actions(&mut job), [Action::Cut(0)]);
     job.handle(Event::Frame { link: 1, frame: Frame::Left }, T0);
@@ -191,16 +173,7 @@ fn agents_that_do_not_confirm_the_end_are_cut() {
     job.handle(Event::Tick, GRACE_FAILURE + GRACE_CUT);
     let all = actions(&mut job);
     assert!(all.contains(&Action::Cut(0)) && all.contains(&Action::Cut(1)), "{all:?}");
-    job.handle(
-        Event::Survey(Found {
-            processes: false,
-            outputs: false,
-            blocked: false,
-            jobs: false,
-            parted: false,
-        }),
-        GRACE_CUT,
-    );
+    job.handle(Event::Survey(Found::default()), GRACE_CUT);
     assert!(actions(&mut job).contains(&Action::Done(1)));
 }
 

@@ -98,7 +98,8 @@ impl Dispatcher {
 
     /// What the name stands for on our host, or on host `node`.
     pub(super) fn found(&mut self, question: u32, node: Option<u32>, port: Option<String>) {
-        let below = self.hosts_below();
+        // Ours has answered: the others are asked next.
+        let below = node.is_none().then(|| self.hosts_below());
         let asked = self.questions.running.get_mut(&question).filter(|q| q.published.is_none());
         let Some(asked) = asked else { return };
         match (&mut asked.hosts, node) {
@@ -107,7 +108,7 @@ impl Dispatcher {
                 hosts.remove(&node);
             }
             (hosts @ None, None) => {
-                *hosts = Some(below);
+                *hosts = below;
                 let service = asked.service.clone();
                 self.down(None, Frame::Find { question, service });
             }

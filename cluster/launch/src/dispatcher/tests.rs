@@ -48,16 +48,7 @@ fn error(job: &mut Dispatcher) -> String {
 
 /// Answers surveys with "nothing left" until the job is over.
 fn finish(job: &mut Dispatcher, now: Duration) -> i32 {
-    job.handle(
-        Event::Survey(Found {
-            processes: false,
-            outputs: false,
-            blocked: false,
-            jobs: false,
-            parted: false,
-        }),
-        now,
-    );
+    job.handle(Event::Survey(Found::default()), now);
     match actions(job).last() {
         Some(Action::Done(code)) => *code,
         other => panic!("{other:?}"),
@@ -221,13 +212,7 @@ fn leftovers_get_time_then_signals_then_are_given_up() {
     let (mut now, mut sent) = (T0, Vec::new());
     for _ in 0..10_000 {
         job.handle(
-            Event::Survey(Found {
-                processes: true,
-                outputs: true,
-                blocked: false,
-                jobs: false,
-                parted: false,
-            }),
+            Event::Survey(Found { processes: true, outputs: true, ..Found::default() }),
             now,
         );
         for action in actions(&mut job) {
@@ -257,7 +242,8 @@ fn jobs_that_have_parted_are_waited_for_also_by_a_killed_one() {
     let mut job = job(1);
     exit(&mut job, 0, 3, T0);
     actions(&mut job);
-    let left = Found { processes: true, outputs: true, blocked: false, jobs: true, parted: true };
+    let left =
+        Found { processes: true, outputs: true, jobs: true, parted: true, ..Found::default() };
     let mut now = T0;
     for turn in 0..1000 {
         job.handle(Event::Survey(left), now);
@@ -278,16 +264,7 @@ fn a_slow_reader_is_waited_for_until_the_user_gives_up() {
     actions(&mut job);
     let mut now = T0;
     for _ in 0..1000 {
-        job.handle(
-            Event::Survey(Found {
-                processes: false,
-                outputs: true,
-                blocked: true,
-                jobs: false,
-                parted: false,
-            }),
-            now,
-        );
+        job.handle(Event::Survey(Found { outputs: true, blocked: true, ..Found::default() }), now);
         assert_eq!(actions(&mut job), []);
         now = job.poll_timeout().expect("a next survey");
         job.handle(Event::Tick, now);
@@ -302,16 +279,7 @@ fn a_slow_reader_is_waited_for_until_the_user_gives_up() {
     ];
     assert_eq!(actions(&mut job), ends);
     assert!(job.abandoned());
-    job.handle(
-        Event::Survey(Found {
-            processes: false,
-            outputs: true,
-            blocked: true,
-            jobs: false,
-            parted: false,
-        }),
-        now,
-    );
+    job.handle(Event::Survey(Found { outputs: true, blocked: true, ..Found::default() }), now);
     assert_eq!(actions(&mut job), [Action::Done(130)]);
 }
 
@@ -401,7 +369,7 @@ proptest! {
         // From here on nothing is left, or something is left for ever.
         for _ in 0..1000 {
             if matches!(seen.last(), Some(Action::Done(_))) { break; }
-            job.handle(Event::Survey(Found { processes: ranks == 3, outputs: false, blocked: false, jobs: false, parted: false }), now);
+            job.handle(Event::Survey(Found { processes: ranks == 3, ..Found::default() }), now);
             seen.extend(actions(&mut job));
             if let Some(next) = job.poll_timeout() {
                 now = now.max(next);

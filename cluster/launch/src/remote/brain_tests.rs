@@ -122,13 +122,7 @@ fn the_end_waits_for_all_below() {
     brain.instruct(Frame::Leave { kill: false }, T0);
     let down = Action::Down { link: None, frame: Frame::Leave { kill: false } };
     assert_eq!(actions(&mut brain), [down, Action::Survey]);
-    let nothing = Event::Survey(Found {
-        processes: false,
-        outputs: false,
-        blocked: false,
-        jobs: false,
-        parted: false,
-    });
+    let nothing = Event::Survey(Found::default());
     brain.handle(nothing, T0);
     below(&mut brain, 0, Frame::Left);
     assert_eq!(actions(&mut brain), [Action::Cut(0)]);

@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::routing::{MethodRouter, post};
 use serde::Deserialize;
 
 use super::extract::{Id, Params};
@@ -52,31 +53,11 @@ pub struct Which {
     tasks: Option<String>,
 }
 
-pub async fn cancel(
-    app: State<App>,
-    who: Who,
-    id: Id,
-    which: Params<Which>,
-) -> Result<Json<Shown>, Problem> {
-    asked(app, who, id, which, Act::Cancel).await
-}
-
-pub async fn hold(
-    app: State<App>,
-    who: Who,
-    id: Id,
-    which: Params<Which>,
-) -> Result<Json<Shown>, Problem> {
-    asked(app, who, id, which, Act::Hold).await
-}
-
-pub async fn release(
-    app: State<App>,
-    who: Who,
-    id: Id,
-    which: Params<Which>,
-) -> Result<Json<Shown>, Problem> {
-    asked(app, who, id, which, Act::Release).await
+/// The handler of one of them.
+pub fn handler(act: Act) -> MethodRouter<App> {
+    post(async move |app: State<App>, who: Who, id: Id, which: Params<Which>| {
+        asked(app, who, id, which, act).await
+    })
 }
 
 async fn asked(

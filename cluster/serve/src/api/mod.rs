@@ -19,6 +19,7 @@ use axum::Router;
 use axum::routing::{delete, get, post, put};
 
 use crate::app::App;
+use act::Act;
 
 /// Bytes of a request, at most: a script of 4 MiB as JSON, its environment and some.
 pub const BODY_MAX: usize = 12 << 20;
@@ -40,9 +41,9 @@ pub fn routes() -> Router<App> {
         .route("/audit", get(rules::audit))
         .route("/jobs", get(jobs::list).post(jobs::submit))
         .route("/jobs/{id}", get(jobs::job).delete(jobs::delete))
-        .route("/jobs/{id}/cancel", post(act::cancel))
-        .route("/jobs/{id}/hold", post(act::hold))
-        .route("/jobs/{id}/release", post(act::release))
+        .route("/jobs/{id}/cancel", act::handler(Act::Cancel))
+        .route("/jobs/{id}/hold", act::handler(Act::Hold))
+        .route("/jobs/{id}/release", act::handler(Act::Release))
         .route("/jobs/{id}/output", get(output::output))
         .route("/jobs/{id}/output/follow", get(output::follow))
         .route("/jobs/{id}/script", get(jobs::script))
