@@ -5,7 +5,7 @@
 //! wrong about the standard is found out there. `testlist` says how each is run ([`list`]),
 //! [`build`] compiles them, [`process`] runs one under a launcher with a time limit, and
 //! [`suite`] puts the three together. [`instructions`] counts those of the
-//! main paths. [`hosts`] makes test hosts of network namespaces. [`skip`] counts what cannot run here,
+//! main paths. [`processes`] finds those of a test in `/proc`. [`hosts`] makes test hosts of network namespaces. [`skip`] counts what cannot run here,
 //! and [`watchdog`] ends tests that wait for ever.
 
 pub mod build;
@@ -13,6 +13,7 @@ pub mod hosts;
 pub mod instructions;
 pub mod list;
 pub mod process;
+pub mod processes;
 pub mod skip;
 pub mod slurm;
 pub mod suite;

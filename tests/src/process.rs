@@ -11,6 +11,8 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::processes;
+
 /// The environment variable that marks all processes of a run.
 pub const MARKER: &str = "CONFORMANCE_RUN";
 /// How long processes may take to disappear after their launcher has.
@@ -161,16 +163,7 @@ fn end_leftovers(marker: &str, grace: Duration) -> usize {
 
 /// The live processes whose environment holds the marker.
 pub fn marked(marker: &str) -> Vec<i32> {
-    let needle = format!("{MARKER}={marker}");
-    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    entries
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok())
-        .filter(|pid| {
-            // A zombie's environment reads as empty: only the living are found.
-            std::fs::read(format!("/proc/{pid}/environ"))
-                .is_ok_and(|bytes| bytes.split(|&b| b == 0).any(|v| v == needle.as_bytes()))
-        })
-        .collect()
+    processes::with(&format!("{MARKER}={marker}"))
 }
 
 pub fn read_log(log: &mut File) -> std::io::Result<String> {

@@ -124,10 +124,7 @@ fn a_file_of_the_user_holds_what_all_attempts_wrote() {
 fn pull_the_plug(cluster: &mut Cluster, number: usize) {
     cluster.end(number, libc::SIGKILL);
     let data = format!("HPVM_QUEUE_JOB_ID={}", cluster.server.jobs()[0]["id"]);
-    let own = |pid: &i32| {
-        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|entry| entry == data.as_bytes())
-    };
+    let own = |pid: &i32| hpvm_tests::processes::has(*pid, &data);
     let left = || -> Vec<i32> {
         let all = cluster.server.job_processes().into_iter();
         all.filter(|(pid, line)| own(pid) || line.contains(" stepd ")).map(|(pid, _)| pid).collect()

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use hpvm_tests::hosts::Hosts;
 use hpvm_tests::process::clean;
+use hpvm_tests::processes;
 
 /// Long enough for a loaded machine; only a hang takes as long.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -180,14 +181,8 @@ pub fn until(condition: impl Fn() -> bool) -> bool {
 
 /// The processes in whose environment a mark stands, with their command lines.
 pub fn marked(mark: &str) -> Vec<(i32, String)> {
-    let variable = format!("HPVM_TEST_MARK={mark}");
-    let pids = std::fs::read_dir("/proc").expect("/proc").flatten();
-    pids.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
-        .filter(|pid| {
-            std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environment| {
-                environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes())
-            })
-        })
+    processes::with(&format!("HPVM_TEST_MARK={mark}"))
+        .into_iter()
         .map(|pid| {
             let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             (pid, String::from_utf8_lossy(&line).replace('\0', " "))

@@ -9,6 +9,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use hpvm_tests::process::{self, MARKER};
+use hpvm_tests::processes;
 
 use super::folders::Folders;
 use crate::common::{PATIENCE, clean, marker, prefix};
@@ -54,11 +55,9 @@ impl Job {
 
     /// The process of a rank, once there is one.
     fn rank(&self, rank: u32) -> Option<i32> {
-        let variable = format!("PMI_RANK={rank}").into_bytes();
-        process::marked(&self.marker).into_iter().find(|pid| {
-            std::fs::read(format!("/proc/{pid}/environ"))
-                .is_ok_and(|all| all.split(|byte| *byte == 0).any(|one| one == variable))
-        })
+        let variable = format!("PMI_RANK={rank}");
+        let mut all = process::marked(&self.marker).into_iter();
+        all.find(|pid| processes::has(*pid, &variable))
     }
 
     /// All processes of the job: ranks, those of jobs that it has spawned included, launchers and guardians.
@@ -69,11 +68,9 @@ impl Job {
     /// The processes of all ranks, also of spawned ones.
     pub fn ranks(&self) -> Vec<i32> {
         let is_rank = |pid: &i32| {
-            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            environment.split(|byte| *byte == 0).any(|word| word.starts_with(b"PMI_RANK="))
-                && !environment
-                    .split(|byte| *byte == 0)
-                    .any(|word| word.starts_with(b"HPVM_LIFELINE="))
+            let variables = processes::variables(*pid);
+            let knows = |name: &[u8]| variables.iter().any(|word| word.starts_with(name));
+            knows(b"PMI_RANK=") && !knows(b"HPVM_LIFELINE=")
         };
         self.processes().into_iter().filter(is_rank).collect()
     }
