@@ -59,6 +59,11 @@ impl File {
         &self.path
     }
 
+    /// On a network file system that keeps copies in each host's memory (NFS and its like).
+    pub fn is_remote(&self) -> bool {
+        self.stale
+    }
+
     pub fn amode(&self) -> Amode {
         self.amode
     }
@@ -144,6 +149,23 @@ impl File {
         Ok(done)
     }
 
+    /// Fills `out` from byte `at` on if that takes no waiting for a device or another host. `None`: it would, or the
+    /// file ends before. On file systems that can't tell, only those of other hosts are taken to be slow.
+    pub fn read_if_there(&self, at: u64, out: &mut [u8]) -> Option<()> {
+        let part = libc::iovec { iov_base: out.as_mut_ptr().cast(), iov_len: out.len() };
+        let offset = i64::try_from(at).ok()?;
+        let file = self.inner.as_raw_fd();
+        // SAFETY: one piece, which is ours to write; the descriptor is open.
+        let read = unsafe { libc::preadv2(file, &part, 1, offset, libc::RWF_NOWAIT) };
+        let untold =
+            read < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EOPNOTSUPP);
+        let there = match untold {
+            true => !self.stale && self.read_at(at, out).is_ok_and(|n| n == out.len()),
+            false => usize::try_from(read) == Ok(out.len()),
+        };
+        there.then_some(())
+    }
+
     pub(crate) fn failed(&self, doing: &str, e: &io::Error) -> hpvm_mpi::Error {
         error::of(doing, &self.path, e)
     }
@@ -169,6 +191,9 @@ mod tests {
         let mut out = [9; 8];
         assert_eq!(open(RDONLY, true).unwrap().read_at(1, &mut out).unwrap(), 5);
         assert_eq!(out, *b"\0\0abc\x09\x09\x09");
+        assert_eq!(file.read_if_there(3, &mut out[..3]), Some(()));
+        assert_eq!(out[..3], *b"abc");
+        assert_eq!(file.read_if_there(4, &mut out[..3]), None);
         file.preallocate(100).unwrap();
         assert_eq!(file.size().unwrap(), 100);
         file.preallocate(10).unwrap();

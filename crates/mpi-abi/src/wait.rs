@@ -256,7 +256,7 @@ impl Entered {
         if !self.process.fm_mut().arm() {
             return;
         }
-        if ready(self) {
+        if ready(self) || crate::body::watch::is_due(self) {
             self.process.fm_mut().disarm();
             return;
         }

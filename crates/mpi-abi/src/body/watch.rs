@@ -1,8 +1,9 @@
 //! Requests whose end depends on more than the engine sees: progress looks at them after each turn.
 
-use crate::runtime::Entered;
+use crate::runtime::{Entered, World};
 use hpvm_mpi::ReqId;
 use hpvm_onesided::OpId;
+use std::sync::Arc;
 
 /// Something to look at.
 #[derive(Debug)]
@@ -13,6 +14,8 @@ pub enum Watched {
     Partitions(usize),
     /// `request` ends when all of `ops` are done.
     OneSided { request: ReqId, ops: Vec<OpId> },
+    /// `request` ends when the thread for files has moved its data to or from `file`.
+    File { request: ReqId, file: Arc<hpvm_io::File>, ended: Arc<super::io::Ended> },
 }
 
 /// Looks at everything once. True when something happened.
@@ -33,6 +36,15 @@ pub fn poll(w: &mut Entered) -> bool {
     moved
 }
 
+/// Whether the thread for files has left word that nobody has seen. To be asked with the bell armed, before a sleep:
+/// what is left later rings it.
+pub fn is_due(w: &World) -> bool {
+    w.objects.watched.iter().any(|one| match one {
+        Watched::File { ended, .. } => ended.is_set(),
+        _ => false,
+    })
+}
+
 fn ended(w: &mut Entered, watched: &mut Watched) -> bool {
     match watched {
         Watched::Flush { request, messages } => {
@@ -44,6 +56,7 @@ fn ended(w: &mut Entered, watched: &mut Watched) -> bool {
             done
         }
         Watched::OneSided { request, ops } => super::rma::poll(w, *request, ops),
+        Watched::File { request, ended, .. } => super::io::poll(w, *request, ended),
         Watched::Partitions(handle) => super::pt2pt::partitioned_matched(w, *handle),
     }
 }

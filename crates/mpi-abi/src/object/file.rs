@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// An open file: one for each rank of the communicator that it was opened on.
 #[derive(Debug)]
 pub struct FileObject {
-    pub file: hpvm_io::File,
+    pub file: Arc<hpvm_io::File>,
     /// A duplicate of the communicator that the file was opened on, for the file's own messages.
     pub object: Arc<CommObject>,
     pub comm: MPI_Comm,
@@ -55,7 +55,7 @@ impl FileObject {
         shared: SharedPointer,
         state: State,
     ) -> FileObject {
-        FileObject { file, object, comm, hosts, shared, state: Mutex::new(state) }
+        FileObject { file: Arc::new(file), object, comm, hosts, shared, state: Mutex::new(state) }
     }
 
     /// The changing parts. Held for moments only, never across a callback or a wait for others.
@@ -81,6 +81,12 @@ impl Objects {
     pub fn file(&self, handle: MPI_File) -> Result<&Arc<FileObject>> {
         let found = self.files.get(handle.0);
         found.ok_or_else(|| bad_handle(Class::File, "file", handle == MPI_FILE_NULL, handle.0))
+    }
+
+    /// The file whose own messages go by `context`, and its handle.
+    pub fn file_of_context(&self, context: u32) -> Option<MPI_File> {
+        let is = |file: &FileObject| file.comm().base_context() == context;
+        self.files.iter().find(|(_, file)| is(file)).map(|(handle, _)| MPI_File(handle))
     }
 
     /// Keeps a file and returns its handle.

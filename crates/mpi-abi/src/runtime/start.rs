@@ -96,6 +96,9 @@ fn monitored() -> Result<bool> {
 /// engine out of reach. It stays in memory, because a session may use it again.
 pub fn finish(used: Use) -> Result<()> {
     let mut uses = USES.lock().unwrap_or_else(PoisonError::into_inner);
+    if *uses == 1 {
+        crate::body::io::end_background();
+    }
     {
         let mut w = enter()?;
         w.flush()?;

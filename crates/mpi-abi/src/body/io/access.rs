@@ -1,102 +1,20 @@
-//! Moving data between a program's buffer and the stream of a view.
+//! One access of one rank: what is checked, locked and converted around its transfer.
 
 use super::collective;
 use super::datarep::Conversion;
-use crate::body::check::{typed, wrong};
-use crate::generated::constants::*;
+use super::transfer::{Direction, Memory, Transfer};
+use crate::body::check::wrong;
 use crate::object::file::FileObject;
-use crate::runtime::enter;
-use core::ffi::c_void;
-use hpvm_io::{Hints, Representation, View};
+use hpvm_io::Representation;
 use hpvm_mpi::Class;
-use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::error::Result;
-use std::sync::Arc;
-
-/// Bytes of a buffer with holes that are packed or unpacked at a time.
-const CHUNK: u64 = 4 << 20;
-
-/// Elements of a program.
-#[derive(Clone, Debug)]
-pub struct Memory {
-    pub buf: *mut u8,
-    pub count: i64,
-    pub ty: Arc<Datatype>,
-}
-
-impl Memory {
-    /// Checks a buffer that is to be written to a file.
-    pub fn outgoing(
-        buf: *const c_void,
-        count: MPI_Count,
-        datatype: MPI_Datatype,
-    ) -> Result<Memory> {
-        let w = enter()?;
-        let ty = typed(&w.objects, buf, count, datatype)?;
-        Ok(Memory { buf: buf.cast_mut().cast(), count, ty })
-    }
-
-    /// Checks a buffer that is to be read to.
-    pub fn incoming(buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype) -> Result<Memory> {
-        Memory::outgoing(buf, count, datatype)
-    }
-
-    /// Bytes of data.
-    pub fn bytes(&self) -> u64 {
-        (self.ty.size() * self.count) as u64
-    }
-
-    /// The bytes themselves, where they lie in one run.
-    fn run(&self) -> Option<(*mut u8, usize)> {
-        let (at, len) = self.ty.as_run(self.count)?;
-        Some((self.buf.wrapping_offset(at as isize), len as usize))
-    }
-
-    /// Bytes `at..at + len` of the packed data.
-    ///
-    /// # Safety
-    /// The buffer may be read, and there are as many bytes.
-    pub unsafe fn read<'a>(&'a self, at: u64, len: u64, staging: &'a mut Vec<u8>) -> &'a [u8] {
-        if let Some((first, all)) = self.run() {
-            let len = (len as usize).min(all.saturating_sub(at as usize));
-            // SAFETY: the caller's promise; inside the run.
-            return unsafe { core::slice::from_raw_parts(first.wrapping_add(at as usize), len) };
-        }
-        staging.resize(len as usize, 0);
-        // SAFETY: the caller's promise.
-        unsafe { self.ty.pack(self.buf, self.count, at, staging) };
-        staging
-    }
-
-    /// Stores bytes `at..` of the packed data.
-    ///
-    /// # Safety
-    /// The buffer may be written, and has room for them.
-    pub unsafe fn write(&self, at: u64, data: &[u8]) {
-        // SAFETY: the caller's promise.
-        unsafe { self.ty.unpack(self.buf, self.count, at, data) };
-    }
-}
 
 /// One access of one rank: what, where, and how it is represented there.
 pub struct Access<'a> {
     pub file: &'a FileObject,
-    pub view: Arc<View>,
-    pub hints: Hints,
     pub atomic: bool,
-    /// First byte of the view's stream.
-    pub position: u64,
-    pub memory: Memory,
     pub conversion: Conversion,
-    /// Bytes that the data take in the file.
-    pub bytes: u64,
-}
-
-/// The direction of an access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    Read,
-    Write,
+    pub transfer: Transfer,
 }
 
 impl<'a> Access<'a> {
@@ -122,30 +40,37 @@ impl<'a> Access<'a> {
             );
             return Err(wrong(Class::Type, text));
         }
-        let mut access =
-            Access { file, view, hints, atomic, position: 0, memory, conversion, bytes };
+        let transfer =
+            Transfer { file: file.file.clone(), view, hints, position: 0, memory, bytes };
+        let mut access = Access { file, atomic, conversion, transfer };
         access.seek(offset)?;
         Ok(access)
     }
 
     /// Moves the access to `offset`, in etypes.
     pub fn seek(&mut self, offset: u64) -> Result<()> {
-        let position = offset.checked_mul(self.view.etype_bytes());
-        let end = position.and_then(|position| position.checked_add(self.bytes));
+        let Transfer { view, bytes, .. } = &self.transfer;
+        let position = offset.checked_mul(view.etype_bytes());
+        let end = position.and_then(|position| position.checked_add(*bytes));
         let (Some(position), Some(end)) = (position, end) else {
             let text = format!("offset {offset} lies beyond what 64 bits address");
             return Err(wrong(Class::Arg, text));
         };
-        if self.bytes > 0 {
-            self.view.check_end(end)?;
+        if *bytes > 0 {
+            view.check_end(end)?;
         }
-        self.position = position;
+        self.transfer.position = position;
         Ok(())
     }
 
     /// Etypes that are accessed: how far a file pointer moves.
     pub fn etypes(&self) -> u64 {
-        self.bytes / self.view.etype_bytes()
+        self.transfer.bytes / self.transfer.view.etype_bytes()
+    }
+
+    /// Nothing is locked or converted.
+    pub fn is_plain(&self) -> bool {
+        self.conversion.is_none() && !self.atomic
     }
 
     /// Does it alone; says how many bytes of the program's data that were.
@@ -153,10 +78,11 @@ impl<'a> Access<'a> {
     /// # Safety
     /// The memory is valid for the direction.
     pub unsafe fn run(&self, direction: Direction) -> Result<u64> {
-        let lock = match self.atomic && self.bytes > 0 {
+        let Transfer { view, position, bytes, .. } = &self.transfer;
+        let lock = match self.atomic && *bytes > 0 {
             true => {
-                let first = self.view.byte_offset(self.position);
-                let last = self.view.byte_offset(self.position + self.bytes - 1);
+                let first = view.byte_offset(*position);
+                let last = view.byte_offset(*position + *bytes - 1);
                 Some(self.file.file.lock(first, last + 1, direction == Direction::Write)?)
             }
             false => None,
@@ -164,8 +90,9 @@ impl<'a> Access<'a> {
         // SAFETY: the caller's promise.
         let moved = unsafe {
             match direction {
-                Direction::Write => self.write(),
-                Direction::Read => self.read(),
+                _ if self.conversion.is_none() => self.transfer.run(direction),
+                Direction::Write => self.write_converted(),
+                Direction::Read => self.read_converted(),
             }
         };
         drop(lock);
@@ -178,7 +105,7 @@ impl<'a> Access<'a> {
     /// The memory is valid for the direction.
     pub unsafe fn run_together(&self, direction: Direction) -> Result<u64> {
         // Pieces are gathered as bytes; what has to be converted goes alone.
-        if self.conversion.is_none() && !self.atomic {
+        if self.is_plain() {
             // SAFETY: the caller's promise.
             unsafe { collective::run(self, direction) }
         } else {
@@ -187,52 +114,20 @@ impl<'a> Access<'a> {
         }
     }
 
-    unsafe fn write(&self) -> Result<u64> {
-        if !self.conversion.is_none() {
-            // SAFETY: the caller's promise.
-            let data = unsafe { self.conversion.encode(&self.memory, self.bytes)? };
-            self.file.file.write_stream(&self.view, self.position, &data)?;
-            return Ok(self.memory.bytes());
-        }
-        let (mut done, mut staging) = (0, Vec::new());
-        while done < self.bytes {
-            let len = if self.memory.run().is_some() { self.bytes } else { CHUNK };
-            let len = len.min(self.bytes - done);
-            // SAFETY: the caller's promise.
-            let data = unsafe { self.memory.read(done, len, &mut staging) };
-            self.file.file.write_stream(&self.view, self.position + done, data)?;
-            done += len;
-        }
-        Ok(done)
+    unsafe fn write_converted(&self) -> Result<u64> {
+        let Transfer { file, view, position, memory, bytes, .. } = &self.transfer;
+        // SAFETY: the caller's promise.
+        let data = unsafe { self.conversion.encode(memory, *bytes)? };
+        file.write_stream(view, *position, &data)?;
+        Ok(memory.bytes())
     }
 
-    unsafe fn read(&self) -> Result<u64> {
-        let read = |at, out: &mut [u8]| {
-            self.file.file.read_stream(&self.view, self.position + at, out, &self.hints)
-        };
-        if !self.conversion.is_none() {
-            let mut data = vec![0; self.bytes as usize];
-            let n = read(0, &mut data)?;
-            // SAFETY: the caller's promise.
-            return unsafe { self.conversion.decode(&self.memory, &data[..n]) };
-        }
-        if let Some((first, len)) = self.memory.run() {
-            // SAFETY: the caller's promise: one run of this many bytes, which nobody else uses.
-            let out = unsafe { core::slice::from_raw_parts_mut(first, len) };
-            return Ok(read(0, out)? as u64);
-        }
-        let (mut done, mut staging) = (0, vec![0; CHUNK.min(self.bytes) as usize]);
-        while done < self.bytes {
-            let part = &mut staging[..CHUNK.min(self.bytes - done) as usize];
-            let n = read(done, part)?;
-            // SAFETY: the caller's promise.
-            unsafe { self.memory.write(done, &part[..n]) };
-            done += n as u64;
-            if n < part.len() {
-                break;
-            }
-        }
-        Ok(done)
+    unsafe fn read_converted(&self) -> Result<u64> {
+        let Transfer { file, view, position, memory, bytes, hints } = &self.transfer;
+        let mut data = vec![0; *bytes as usize];
+        let n = file.read_stream(view, *position, &mut data, hints)?;
+        // SAFETY: the caller's promise.
+        unsafe { self.conversion.decode(memory, &data[..n]) }
     }
 }
 

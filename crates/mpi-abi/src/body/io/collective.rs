@@ -1,6 +1,7 @@
 //! Collective access: each rank alone where that is fast, else in two phases ([`hpvm_io::two_phase`]).
 
-use super::access::{Access, Direction};
+use super::access::Access;
+use super::transfer::Direction;
 use crate::body::agree;
 use crate::body::check::wrong;
 use crate::object::file::FileObject;
@@ -20,8 +21,11 @@ pub unsafe fn run(access: &Access<'_>, direction: Direction) -> Result<u64> {
         // SAFETY: the caller's promise.
         return unsafe { access.run(direction) };
     }
-    let mine = two_phase::Access::of(access.view.extents(access.position, access.bytes));
-    let words = [mine.start, mine.end, mine.bytes, mine.runs, wants(&access.hints, direction)];
+    let mine = two_phase::Access::of(
+        access.transfer.view.extents(access.transfer.position, access.transfer.bytes),
+    );
+    let words =
+        [mine.start, mine.end, mine.bytes, mine.runs, wants(&access.transfer.hints, direction)];
     let all = agree::all_words(file.comm, file.size(), words)?;
     let accesses: Vec<_> = all
         .iter()
@@ -43,11 +47,13 @@ pub unsafe fn run(access: &Access<'_>, direction: Direction) -> Result<u64> {
         return unsafe { access.run(direction) };
     }
     let aggregators = aggregators(file, all[0][4] >> 8);
-    let plan = Plan::new(&accesses, aggregators.len() as u32, access.hints.gather_bytes);
+    let plan = Plan::new(&accesses, aggregators.len() as u32, access.transfer.hints.gather_bytes);
     let rounds = Rounds {
         file,
-        cutter: Cutter::new(access.view.extents(access.position, access.bytes)),
-        plan: agreed(file, plan, &accesses, aggregators.len() as u32, &access.hints)?,
+        cutter: Cutter::new(
+            access.transfer.view.extents(access.transfer.position, access.transfer.bytes),
+        ),
+        plan: agreed(file, plan, &accesses, aggregators.len() as u32, &access.transfer.hints)?,
         aggregators,
     };
     // SAFETY: the caller's promise.
@@ -154,7 +160,7 @@ impl Rounds<'_> {
             for cut in &round.cuts {
                 // SAFETY: the caller's promise; a cut lies inside the stream.
                 mine.extend_from_slice(unsafe {
-                    access.memory.read(cut.at, cut.len, &mut staging)
+                    access.transfer.memory.read(cut.at, cut.len, &mut staging)
                 });
             }
             let send = parts(round.cuts.iter().map(|cut| cut.len as usize));
@@ -164,7 +170,7 @@ impl Rounds<'_> {
             // Others go on to the next round, so an error waits for the end.
             outcome = outcome.and_then(|()| self.write_pieces(&round.pieces, &recv, &gathered));
         }
-        outcome.map(|()| access.bytes)
+        outcome.map(|()| access.transfer.bytes)
     }
 
     /// Writes what was gathered in as large runs as it makes.
@@ -216,7 +222,7 @@ impl Rounds<'_> {
             for ((cut, (at, _)), [n]) in round.cuts.iter().zip(&take).zip(&got) {
                 let n = (*n).min(cut.len);
                 // SAFETY: the caller's promise; a cut lies inside the stream.
-                unsafe { access.memory.write(cut.at, &mine[*at..at + n as usize]) };
+                unsafe { access.transfer.memory.write(cut.at, &mine[*at..at + n as usize]) };
                 if cut.len > 0 {
                     parts_read.push((cut.at, cut.len, n));
                 }

@@ -1,7 +1,8 @@
 //! Representations of data in files (section 14.5): `external32`, and those that programs register.
 
-use super::access::{Memory, is_plain};
+use super::access::is_plain;
 use super::on_nothing;
+use super::transfer::Memory;
 use crate::body::check::{text, wrong};
 use crate::generated::constants::*;
 use crate::object::datatype::handle_of;

@@ -1,6 +1,7 @@
 //! Access at explicit offsets (section 14.4.2).
 
-use super::access::{Access, Direction, Memory, check_not_sequential};
+use super::access::{Access, check_not_sequential};
+use super::transfer::{Direction, Memory};
 use super::{begin_split, end_split, not_negative, with_request, with_status};
 use crate::generated::constants::*;
 use crate::object::file::FileObject;
@@ -74,8 +75,8 @@ pub unsafe fn file_iread_at(
 ) -> c_int {
     // SAFETY: the caller's promises.
     unsafe {
-        with_request("MPI_File_iread_at", fh, request, |file| {
-            alone(file, Direction::Read, offset, Memory::incoming(buf, count, datatype))
+        with_request("MPI_File_iread_at", fh, request, Direction::Read, |file| {
+            at(file, Direction::Read, offset, Memory::incoming(buf, count, datatype))
         })
     }
 }
@@ -106,8 +107,8 @@ pub unsafe fn file_iread_at_all(
 ) -> c_int {
     // SAFETY: the caller's promises.
     unsafe {
-        with_request("MPI_File_iread_at_all", fh, request, |file| {
-            alone(file, Direction::Read, offset, Memory::incoming(buf, count, datatype))
+        with_request("MPI_File_iread_at_all", fh, request, Direction::Read, |file| {
+            at(file, Direction::Read, offset, Memory::incoming(buf, count, datatype))
         })
     }
 }
@@ -161,8 +162,8 @@ pub unsafe fn file_iwrite_at(
 ) -> c_int {
     // SAFETY: the caller's promises.
     unsafe {
-        with_request("MPI_File_iwrite_at", fh, request, |file| {
-            alone(file, Direction::Write, offset, Memory::outgoing(buf, count, datatype))
+        with_request("MPI_File_iwrite_at", fh, request, Direction::Write, |file| {
+            at(file, Direction::Write, offset, Memory::outgoing(buf, count, datatype))
         })
     }
 }
@@ -193,8 +194,8 @@ pub unsafe fn file_iwrite_at_all(
 ) -> c_int {
     // SAFETY: the caller's promises.
     unsafe {
-        with_request("MPI_File_iwrite_at_all", fh, request, |file| {
-            alone(file, Direction::Write, offset, Memory::outgoing(buf, count, datatype))
+        with_request("MPI_File_iwrite_at_all", fh, request, Direction::Write, |file| {
+            at(file, Direction::Write, offset, Memory::outgoing(buf, count, datatype))
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Access at the individual file pointer (section 14.4.3).
 
-use super::access::{Access, Direction, Memory, check_not_sequential};
+use super::access::{Access, check_not_sequential};
+use super::transfer::{Direction, Memory};
 use super::{begin_split, end_split, with_request, with_status};
 use crate::generated::constants::*;
 use crate::object::file::FileObject;
@@ -58,8 +59,8 @@ pub unsafe fn file_iread(
 ) -> c_int {
     // SAFETY: the caller's promises.
     unsafe {
-        with_request("MPI_File_iread", fh, request, |file| {
-            alone(file, Direction::Read, Memory::incoming(buf, count, datatype))
+        with_request("MPI_File_iread", fh, request, Direction::Read, |file| {
+            next(file, Direction::Read, Memory::incoming(buf, count, datatype))
         })
     }
 }
@@ -88,8 +89,8 @@ pub unsafe fn file_iread_all(
 ) -> c_int {
     // SAFETY: the caller's promises.
     unsafe {
-        with_request("MPI_File_iread_all", fh, request, |file| {
-            alone(file, Direction::Read, Memory::incoming(buf, count, datatype))
+        with_request("MPI_File_iread_all", fh, request, Direction::Read, |file| {
+            next(file, Direction::Read, Memory::incoming(buf, count, datatype))
         })
     }
 }
@@ -136,8 +137,8 @@ pub unsafe fn file_iwrite(
 ) -> c_int {
     // SAFETY: the caller's promises.
     unsafe {
-        with_request("MPI_File_iwrite", fh, request, |file| {
-            alone(file, Direction::Write, Memory::outgoing(buf, count, datatype))
+        with_request("MPI_File_iwrite", fh, request, Direction::Write, |file| {
+            next(file, Direction::Write, Memory::outgoing(buf, count, datatype))
         })
     }
 }
@@ -166,8 +167,8 @@ pub unsafe fn file_iwrite_all(
 ) -> c_int {
     // SAFETY: the caller's promises.
     unsafe {
-        with_request("MPI_File_iwrite_all", fh, request, |file| {
-            alone(file, Direction::Write, Memory::outgoing(buf, count, datatype))
+        with_request("MPI_File_iwrite_all", fh, request, Direction::Write, |file| {
+            next(file, Direction::Write, Memory::outgoing(buf, count, datatype))
         })
     }
 }

@@ -4,6 +4,7 @@
 //! No call holds the engine while it waits for the file system, so that other threads go on.
 
 mod access;
+mod background;
 mod collective;
 mod datarep;
 mod explicit;
@@ -14,8 +15,10 @@ mod pointer;
 mod properties;
 mod shared;
 mod shared_pointer;
+mod transfer;
 mod view;
 
+pub use background::{Ended, end as end_background, poll};
 pub use datarep::{register_datarep, register_datarep_c};
 pub use explicit::*;
 pub use individual::*;
@@ -27,6 +30,8 @@ pub use shared::*;
 pub use shared_pointer::SharedPointer;
 pub use view::*;
 
+use self::access::Access;
+use self::transfer::Direction;
 use crate::body::check::wrong;
 use crate::body::errh::raise_file;
 use crate::generated::constants::*;
@@ -74,27 +79,27 @@ fn moved(bytes: u64) -> Status {
     Status { bytes, ..Status::EMPTY }
 }
 
-/// As `on_file`, for calls that start something: it is complete when they return, as the standard allows,
-/// and the request only tells how it ended.
+/// As `on_file`, for calls that start an access, which `body` describes. What would take long goes on in the
+/// background; the rest is done at once, and the request only tells how it ended.
 ///
 /// # Safety
-/// `request` may be written.
+/// `request` may be written, and the memory of the access is valid for the direction until the request is complete.
 unsafe fn with_request(
     function: &'static str,
     handle: MPI_File,
     request: *mut MPI_Request,
-    body: impl FnOnce(&Arc<FileObject>) -> Result<u64>,
+    direction: Direction,
+    body: impl for<'a> FnOnce(&'a Arc<FileObject>) -> Result<Access<'a>>,
 ) -> c_int {
     on_file(function, handle, |file| {
         crate::body::check::out("request", request)?;
-        let bytes = body(file)?;
-        let mut w = enter()?;
-        let id =
-            w.process.requests_mut().insert(hpvm_mpi::engine::requests::Operation::External, None);
-        if let Some(entry) = w.process.requests_mut().get_mut(id) {
-            entry.status = moved(bytes);
-        }
-        w.process.complete_external(id);
+        let access = body(file)?;
+        // SAFETY: the caller's promise.
+        let id = match unsafe { background::done_at_once(&access, direction) } {
+            Some(bytes) => enter()?.process.requests_mut().insert_done(moved(bytes?)),
+            // SAFETY: the caller's promise.
+            None => unsafe { background::start(access, direction)? },
+        };
         // SAFETY: checked above.
         unsafe { *request = crate::object::request::handle(id) };
         Ok(())

@@ -1,6 +1,6 @@
 //! Opening, closing and deleting files (section 14.2).
 
-use super::{SharedPointer, on_file, on_no_file};
+use super::{SharedPointer, background, on_file, on_no_file};
 use crate::body::agree;
 use crate::body::check::{out, text, wrong};
 use crate::body::errh::{default_file_handler, raise_file};
@@ -219,6 +219,7 @@ pub unsafe fn file_close(fh: *mut MPI_File) -> c_int {
             let text = format!("a split collective call on this file waits for {}", split.end);
             return Err(wrong(Class::Other, text));
         }
+        background::finish(&file.file)?;
         // Everybody is done with it.
         agree::barrier(file.comm)?;
         let deleted = match file.file.amode().deletes_on_close() && file.rank() == 0 {

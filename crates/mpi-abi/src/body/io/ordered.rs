@@ -1,6 +1,7 @@
 //! Collective access at the shared file pointer, in the order of ranks (section 14.4.4).
 
-use super::access::{Access, Direction, Memory};
+use super::access::Access;
+use super::transfer::{Direction, Memory};
 use super::{begin_split, end_split, with_status};
 use crate::body::agree;
 use crate::generated::constants::*;

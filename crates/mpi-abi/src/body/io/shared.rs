@@ -1,6 +1,7 @@
 //! Access at the shared file pointer (section 14.4.4).
 
-use super::access::{Access, Direction, Memory};
+use super::access::Access;
+use super::transfer::{Direction, Memory};
 use super::{with_request, with_status};
 use crate::generated::constants::*;
 use crate::object::file::FileObject;
@@ -8,14 +9,17 @@ use core::ffi::{c_int, c_void};
 use hpvm_mpi::error::Result;
 
 /// The next access of any rank: the pointer is moved first, so that no two ranks get the same place.
-///
-/// # Safety
-/// The memory is valid for the direction.
-unsafe fn alone(file: &FileObject, direction: Direction, memory: Result<Memory>) -> Result<u64> {
+fn next(file: &FileObject, direction: Direction, memory: Result<Memory>) -> Result<Access<'_>> {
     let memory = memory?;
     // Checked before the pointer moves.
     let etypes = Access::new(file, direction, 0, memory.clone())?.etypes();
-    let access = Access::new(file, direction, file.shared.advance(etypes)?, memory)?;
+    Access::new(file, direction, file.shared.advance(etypes)?, memory)
+}
+
+/// # Safety
+/// The memory is valid for the direction.
+unsafe fn alone(file: &FileObject, direction: Direction, memory: Result<Memory>) -> Result<u64> {
+    let access = next(file, direction, memory)?;
     // SAFETY: the caller's promise.
     unsafe { access.run(direction) }
 }
@@ -44,8 +48,8 @@ pub unsafe fn file_iread_shared(
 ) -> c_int {
     // SAFETY: the caller's promises.
     unsafe {
-        with_request("MPI_File_iread_shared", fh, request, |file| {
-            alone(file, Direction::Read, Memory::incoming(buf, count, datatype))
+        with_request("MPI_File_iread_shared", fh, request, Direction::Read, |file| {
+            next(file, Direction::Read, Memory::incoming(buf, count, datatype))
         })
     }
 }
@@ -74,8 +78,8 @@ pub unsafe fn file_iwrite_shared(
 ) -> c_int {
     // SAFETY: the caller's promises.
     unsafe {
-        with_request("MPI_File_iwrite_shared", fh, request, |file| {
-            alone(file, Direction::Write, Memory::outgoing(buf, count, datatype))
+        with_request("MPI_File_iwrite_shared", fh, request, Direction::Write, |file| {
+            next(file, Direction::Write, Memory::outgoing(buf, count, datatype))
         })
     }
 }

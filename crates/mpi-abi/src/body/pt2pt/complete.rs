@@ -13,7 +13,7 @@ use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error, Outcome, ReqId, Status};
 use std::sync::Arc;
 
-/// An error of a call on requests, and a context of the communicator it belongs to.
+/// An error of a call on requests, and a context of the communicator or file it belongs to.
 pub struct Failed {
     context: Option<u32>,
     error: Error,
@@ -32,7 +32,7 @@ impl From<Error> for Failed {
     }
 }
 
-/// Runs the body of a call on requests; an operation's error goes to its communicator's handler.
+/// Runs the body of a call on requests; an operation's error goes to the handler of its communicator or file.
 #[inline(always)]
 pub fn on_requests(
     function: &'static str,
@@ -43,11 +43,16 @@ pub fn on_requests(
 
 #[cold]
 fn raise_failed(function: &'static str, failed: Failed) -> c_int {
+    let mut file = None;
     let found = failed.context.and_then(|context| {
         let mut w = enter().ok()?;
         crate::audit::compare_soon(&mut w);
+        file = w.objects.file_of_context(context);
         w.objects.comm_of_context(context)
     });
+    if let Some(file) = file {
+        return crate::body::errh::raise_file(function, file, failed.error);
+    }
     match found {
         Some((handle, object)) => raise::raise(function, &object, handle, failed.error),
         None => raise::raise_global(function, failed.error),
