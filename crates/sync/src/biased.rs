@@ -3,27 +3,35 @@
 //! The first thread to come, the owner, enters without an atomic exchange while nobody else has come for a while. It says that it
 //! is inside, then looks whether it may; another thread takes the mutex behind, says that the owner may not, then looks
 //! whether it is inside. [`barrier::everywhere`], at the other thread's expense, makes sure that one of the two sees the other.
-//! From then on the owner takes the mutex, too, until it has done so [`STREAK`] times without others in between.
+//! From then on the owner takes the mutex, too, until it has done so [`STREAK`] times without others in between or waiting.
+//!
+//! Loom has no such barrier: in its models both sides are fences, and the sleep where the system offers none is left out.
 
-use crate::barrier;
+use crate::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use crate::{barrier, order};
 use core::cell::UnsafeCell;
 use core::ops::{Deref, DerefMut};
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering, compiler_fence};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
-use std::time::Duration;
+#[cfg(hpvm_loom)]
+use loom::sync::{Condvar, Mutex, MutexGuard};
+#[cfg(not(hpvm_loom))]
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::{PoisonError, TryLockError};
+use std::time::{Duration, Instant};
 
 /// So often the owner takes the mutex before it enters without it again: a barrier, some microseconds, is paid at most once
 /// for so many calls.
-const STREAK: u32 = 128;
-/// Added to the owner's number, which is even.
+const STREAK: u32 = if cfg!(hpvm_loom) { 1 } else { 128 };
+/// Added to the owner's number, whose two lowest bits are 0: it is inside without the mutex.
 const INSIDE: usize = 1;
+/// The same: it has found out that it must take the mutex, and does so without asking again.
+const AWAY: usize = 2;
 /// How long a store of the owner may stay unseen where the system offers no barrier. Paid once.
 const SEEN_BY_THEN: Duration = Duration::from_millis(2);
 
-/// A number that no two threads share at a time. It is even and not 0.
+/// A number that no two threads share at a time. It is a multiple of 4 and not 0.
 #[inline(always)]
 pub fn this_thread() -> usize {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[cfg(all(target_arch = "x86_64", not(miri), not(hpvm_loom)))]
     {
         let pointer: usize;
         // SAFETY: the first word of a thread's control block holds its own address (x86-64 ABI).
@@ -33,9 +41,15 @@ pub fn this_thread() -> usize {
         }
         pointer
     }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    #[cfg(all(not(all(target_arch = "x86_64", not(miri))), not(hpvm_loom)))]
     {
-        thread_local!(static PLACE: u16 = const { 0 });
+        thread_local!(static PLACE: u32 = const { 0 });
+        PLACE.with(|place| (&raw const *place).addr())
+    }
+    #[cfg(hpvm_loom)]
+    {
+        // All threads of a model run on one thread of the system.
+        loom::thread_local!(static PLACE: u32 = 0);
         PLACE.with(|place| (&raw const *place).addr())
     }
 }
@@ -44,18 +58,23 @@ pub fn this_thread() -> usize {
 struct Streak {
     /// Times that the owner had it since another thread had.
     owner: u32,
-    /// The system offers no barrier: everybody takes the mutex.
+    /// The system has failed to offer a barrier: everybody takes the mutex.
     for_ever: bool,
-    /// It was asked.
+    /// The system was asked for barriers, and offers them.
     asked: bool,
+    registered: bool,
 }
 
 /// See the module. No thread may lock it twice.
+#[repr(align(128))]
 pub struct Biased<T> {
-    /// The owner, with [`INSIDE`] while it is inside without the mutex. 0: nobody has come.
+    /// The owner, with [`INSIDE`] or [`AWAY`]; written by itself only. 0: nobody has come.
     owner: AtomicUsize,
     /// The owner must take the mutex. Changed under the mutex only.
     revoked: AtomicBool,
+    /// Threads that wait for the lock, and times that one of them got it.
+    queued: AtomicU32,
+    had: AtomicU32,
     lock: Mutex<Streak>,
     value: UnsafeCell<T>,
 }
@@ -66,15 +85,39 @@ unsafe impl<T: Send> Sync for Biased<T> {}
 /// The right to use the value. Ends with the scope.
 pub struct Guard<'a, T> {
     of: &'a Biased<T>,
+    /// None: the owner is inside without it.
     lock: Option<MutexGuard<'a, Streak>>,
 }
 
+/// The owner's half of the pair of barriers. The other thread's stands for a fence; the compiler must not reorder.
+#[inline(always)]
+fn owners_barrier() {
+    #[cfg(not(hpvm_loom))]
+    core::sync::atomic::compiler_fence(Ordering::SeqCst);
+    // SeqCst pairs with the one in `others_barrier`.
+    #[cfg(hpvm_loom)]
+    crate::atomic::fence(order!(SeqCst, "biased.owners_barrier"));
+}
+
+/// The half of other threads. False: there was none.
+fn others_barrier() -> bool {
+    // SeqCst pairs with the one in `owners_barrier`.
+    #[cfg(hpvm_loom)]
+    crate::atomic::fence(order!(SeqCst, "biased.others_barrier"));
+    cfg!(hpvm_loom) || barrier::everywhere()
+}
+
 impl<T> Biased<T> {
+    const NEW: Streak = Streak { owner: 0, for_ever: false, asked: false, registered: false };
+
+    #[cfg(not(hpvm_loom))]
     pub const fn new(value: T) -> Biased<T> {
         Biased {
             owner: AtomicUsize::new(0),
             revoked: AtomicBool::new(true),
-            lock: Mutex::new(Streak { owner: 0, for_ever: false, asked: false }),
+            queued: AtomicU32::new(0),
+            had: AtomicU32::new(0),
+            lock: Mutex::new(Biased::<T>::NEW),
             value: UnsafeCell::new(value),
         }
     }
@@ -90,8 +133,7 @@ impl<T> Biased<T> {
 
     /// `None`: a thread has it, maybe this one. Waits for no call of another thread, but where that has just begun.
     pub fn try_lock(&self) -> Option<Guard<'_, T>> {
-        // Relaxed: only this thread writes its own number.
-        if self.owner.load(Ordering::Relaxed) == this_thread() | INSIDE {
+        if self.is_inside() {
             return None;
         }
         if let Some(guard) = self.enter() {
@@ -102,14 +144,14 @@ impl<T> Biased<T> {
             Err(TryLockError::Poisoned(lock)) => lock.into_inner(),
             Err(TryLockError::WouldBlock) => return None,
         };
-        // Acquire: no order is needed; it only says whether waiting would be in vain for long.
-        let inside = self.owner.load(Ordering::Acquire) & INSIDE != 0;
+        // Relaxed: it only says whether waiting would be in vain for long.
+        let inside = self.owner.load(Ordering::Relaxed) & INSIDE != 0;
         if inside { None } else { Some(self.revoke(lock)) }
     }
 
-    /// Enters as the owner.
+    /// Enters as the owner. `None`: this thread has to [`lock`](Self::lock).
     #[inline(always)]
-    fn enter(&self) -> Option<Guard<'_, T>> {
+    pub fn enter(&self) -> Option<Guard<'_, T>> {
         let me = this_thread();
         // Relaxed: a thread finds its own number only if it has put it there.
         if self.owner.load(Ordering::Relaxed) != me {
@@ -117,55 +159,113 @@ impl<T> Biased<T> {
         }
         // Relaxed: `revoke` reads it after a barrier in all threads.
         self.owner.store(me | INSIDE, Ordering::Relaxed);
-        // The other thread's barrier stands for a fence; the compiler must not reorder.
-        compiler_fence(Ordering::SeqCst);
+        owners_barrier();
         // Relaxed: of the store above and the other thread's store of `revoked`, one side sees the other's.
         if self.revoked.load(Ordering::Relaxed) {
-            self.leave();
+            self.leave(me | AWAY);
             return None;
         }
         Some(Guard { of: self, lock: None })
     }
 
-    /// The owner is no longer inside.
+    /// This thread has entered as the owner.
+    pub fn is_inside(&self) -> bool {
+        // Relaxed: only this thread writes its own number.
+        self.owner.load(Ordering::Relaxed) == this_thread() | INSIDE
+    }
+
+    /// Another thread than this is the owner.
+    pub fn is_of_another(&self) -> bool {
+        // Relaxed: as in `is_inside`.
+        let owner = self.owner.load(Ordering::Relaxed) & !(INSIDE | AWAY);
+        owner != 0 && owner != this_thread()
+    }
+
+    /// Whoever comes next becomes the owner. No thread has it, or is about to come.
+    pub fn disown(&self) {
+        // Relaxed, both: by the caller's promise, what comes next comes after this.
+        self.revoked.store(true, Ordering::Relaxed);
+        self.owner.store(0, Ordering::Relaxed); // relaxed: as above
+    }
+
+    /// The owner is no longer inside, and leaves its number so.
     #[inline(always)]
-    fn leave(&self) {
+    fn leave(&self, number: usize) {
         // Release pairs with the acquire in `revoke`.
-        self.owner.store(this_thread(), Ordering::Release);
+        self.owner.store(number, order!(Release, "biased.leave"));
     }
 
     #[inline(never)]
     fn lock_slowly(&self) -> Guard<'_, T> {
-        let lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Ok(lock) = self.lock.try_lock() {
+            return self.revoke(lock);
+        }
+        let lock = self.queue(|| self.lock.lock().unwrap_or_else(PoisonError::into_inner));
         self.revoke(lock)
+    }
+
+    /// Waits as one whom others may let in.
+    fn queue<R>(&self, wait: impl FnOnce() -> R) -> R {
+        // Relaxed, all: they order nothing, and who hands over looks again.
+        self.queued.fetch_add(1, Ordering::Relaxed);
+        let result = wait();
+        self.queued.fetch_sub(1, Ordering::Relaxed); // relaxed: as above
+        self.had.fetch_add(1, Ordering::Relaxed); // relaxed: as above
+        result
     }
 
     /// The mutex has been taken: the owner must do so, too. Waits until it is not inside.
     fn revoke<'a>(&'a self, mut lock: MutexGuard<'a, Streak>) -> Guard<'a, T> {
         let me = this_thread();
-        // Relaxed: whoever comes first is the owner; nothing else depends on it.
-        let first = self.owner.compare_exchange(0, me, Ordering::Relaxed, Ordering::Relaxed);
-        // Relaxed: only this thread writes its own number.
-        if first.is_ok() || self.owner.load(Ordering::Relaxed) == me {
+        // Relaxed, all: whoever comes first is the owner, under the mutex; only this thread writes its own number.
+        let owner = self.owner.load(Ordering::Relaxed);
+        if owner == 0 {
+            self.owner.store(me | AWAY, Ordering::Relaxed); // relaxed: as above
+        }
+        if owner == 0 || owner & !(INSIDE | AWAY) == me {
             lock.owner += 1;
             return Guard { of: self, lock: Some(lock) };
         }
         lock.owner = 0;
         // Relaxed: written under the mutex.
         if !self.revoked.load(Ordering::Relaxed) {
-            // SeqCst: comes before the barrier, and before the look at `owner`.
-            self.revoked.store(true, Ordering::SeqCst);
-            if !barrier::everywhere() {
+            // Relaxed: the barrier orders it before the look at `owner`.
+            self.revoked.store(true, Ordering::Relaxed);
+            if !others_barrier() || !lock.registered {
                 lock.for_ever = true;
                 std::thread::sleep(SEEN_BY_THEN);
             }
         }
         // Acquire pairs with the release in `leave`: what the owner did comes first.
-        while self.owner.load(Ordering::Acquire) & INSIDE != 0 {
-            std::thread::yield_now();
+        let is_inside = || self.owner.load(order!(Acquire, "biased.revoke")) & INSIDE != 0;
+        if is_inside() {
+            self.queue(|| {
+                while is_inside() {
+                    give_way();
+                }
+            });
         }
         Guard { of: self, lock: Some(lock) }
     }
+
+    /// The mutex is given back, by the owner maybe for long.
+    #[inline(never)]
+    fn unlock(&self, mut lock: MutexGuard<'_, Streak>) {
+        // Relaxed: a guess; who comes later revokes.
+        if lock.owner >= STREAK && self.queued.load(Ordering::Relaxed) == 0 && lock.ends() {
+            // Not before: this thread, asking for the lock that it has, would get it. Relaxed, both: the owner, this thread,
+            // reads them; others change `revoked` under the mutex.
+            self.revoked.store(false, Ordering::Relaxed);
+            self.owner.store(this_thread(), Ordering::Relaxed); // relaxed: as above
+        }
+    }
+}
+
+fn give_way() {
+    #[cfg(not(hpvm_loom))]
+    std::thread::yield_now();
+    #[cfg(hpvm_loom)]
+    loom::thread::yield_now();
 }
 
 impl Streak {
@@ -175,7 +275,7 @@ impl Streak {
         self.owner = 0;
         if !self.asked {
             self.asked = true;
-            self.for_ever = !barrier::register();
+            self.registered = cfg!(hpvm_loom) || barrier::register();
         }
         !self.for_ever
     }
@@ -187,7 +287,7 @@ impl<'a, T> Guard<'a, T> {
         let of = self.of;
         let Some(lock) = self.lock.take() else {
             // Only who has the mutex can let go of it and sleep at once. The caller looks whether there is still a reason.
-            of.leave();
+            of.leave(this_thread());
             std::mem::forget(self);
             return of.lock_slowly();
         };
@@ -200,21 +300,56 @@ impl<'a, T> Guard<'a, T> {
         };
         of.revoke(lock)
     }
+
+    /// Runs `f` without the lock, so that others may come in.
+    #[inline(always)]
+    pub fn outside<R>(&mut self, f: impl FnOnce() -> R) -> R {
+        /// When `f` panics, too: a guard without the lock must not be.
+        struct Again<'g, 'a, T>(&'g mut Guard<'a, T>);
+        impl<T> Drop for Again<'_, '_, T> {
+            #[inline(always)]
+            fn drop(&mut self) {
+                let mut again = core::mem::ManuallyDrop::new(self.0.of.lock());
+                self.0.lock = again.lock.take();
+            }
+        }
+        self.let_go();
+        let _again = Again(self);
+        f()
+    }
+
+    /// Lets one of the threads in that wait for the lock, if there is one. A mutex is not fair: whoever unlocks it and
+    /// locks it again has it, so this thread stays away until another has had it, or `limit` has passed.
+    #[inline(always)]
+    pub fn hand_over(&mut self, limit: Duration) {
+        let of = self.of;
+        // Relaxed, both: see `queue`.
+        if of.queued.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let had = of.had.load(Ordering::Relaxed); // relaxed: as above
+        self.outside(|| {
+            let began = Instant::now();
+            // Relaxed: as above.
+            while of.had.load(Ordering::Relaxed) == had && began.elapsed() < limit {
+                give_way();
+            }
+        });
+    }
+
+    #[inline(always)]
+    fn let_go(&mut self) {
+        match self.lock.take() {
+            None => self.of.leave(this_thread()),
+            Some(lock) => self.of.unlock(lock),
+        }
+    }
 }
 
 impl<T> Drop for Guard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        match &mut self.lock {
-            None => self.of.leave(),
-            // Not before: this thread, asking for the lock that it has, would get it.
-            Some(lock) => {
-                if lock.owner >= STREAK && lock.ends() {
-                    // Relaxed: the owner, this thread, reads it; others change it under the mutex.
-                    self.of.revoked.store(false, Ordering::Relaxed);
-                }
-            }
-        }
+        self.let_go();
     }
 }
 
@@ -235,7 +370,7 @@ impl<T> DerefMut for Guard<'_, T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(hpvm_loom)))]
 #[cfg(not(miri))] // Miri knows no membarrier.
 mod tests {
     use super::*;
@@ -316,5 +451,135 @@ mod tests {
             guard = guard.wait(&changed, Some(Duration::from_millis(1)));
         }
         assert!(guard.lock.is_some());
+    }
+}
+
+#[cfg(all(test, hpvm_loom))]
+mod loom_tests {
+    use super::*;
+    use crate::cell;
+    use crate::weaken::is_noticed;
+    use loom::thread::spawn;
+    use std::sync::Arc;
+
+    /// What loom watches: two accesses that are not ordered fail.
+    type Counted = Biased<cell::UnsafeCell<u32>>;
+
+    /// The orderings by name, each with a model that does not hold without it.
+    const WEAKENED: &[(&str, fn())] = &[
+        ("biased.owners_barrier", another_comes),
+        ("biased.others_barrier", another_comes),
+        ("biased.leave", another_comes),
+        ("biased.revoke", another_comes),
+    ];
+
+    impl<T> Biased<T> {
+        /// Loom's atomics are not made at compile time.
+        fn new(value: T) -> Biased<T> {
+            Biased {
+                owner: AtomicUsize::new(0),
+                revoked: AtomicBool::new(true),
+                queued: AtomicU32::new(0),
+                had: AtomicU32::new(0),
+                lock: Mutex::new(Biased::<T>::NEW),
+                value: UnsafeCell::new(value),
+            }
+        }
+    }
+
+    fn add(guard: &Guard<'_, cell::UnsafeCell<u32>>) -> u32 {
+        // SAFETY: one guard at a time; loom looks whether that is so.
+        guard.with_mut(|value| unsafe {
+            *value += 1;
+            *value
+        })
+    }
+
+    fn model(threads: impl Fn(&Arc<Counted>) + Send + Sync + 'static) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        builder.check(move || {
+            let counted = Arc::new(Counted::new(cell::UnsafeCell::new(0)));
+            // The first is the owner, and enters without the mutex from now on.
+            add(&counted.lock());
+            threads(&counted);
+        });
+    }
+
+    /// The owner goes in and out while another does.
+    fn another_comes() {
+        model(|counted| {
+            assert!(counted.enter().is_some());
+            let other = {
+                let counted = counted.clone();
+                spawn(move || (0..2).for_each(|_| _ = add(&counted.lock())))
+            };
+            (0..3).for_each(|_| _ = add(&counted.lock()));
+            other.join().unwrap();
+            assert_eq!(add(&counted.lock()), 7);
+        });
+    }
+
+    #[test]
+    fn loom_another_comes() {
+        another_comes();
+    }
+
+    #[test]
+    fn loom_another_tries() {
+        model(|counted| {
+            let other = {
+                let counted = counted.clone();
+                spawn(move || counted.try_lock().map_or(0, |guard| add(&guard).min(1)))
+            };
+            let mut guard = counted.lock();
+            assert!(counted.try_lock().is_none());
+            add(&guard);
+            guard.outside(|| ());
+            add(&guard);
+            drop(guard);
+            let expected = 4 + other.join().unwrap();
+            assert_eq!(add(&counted.lock()), expected);
+        });
+    }
+
+    #[test]
+    fn loom_who_waits_hears_the_owner() {
+        model(|counted| {
+            let changed = Arc::new(Condvar::new());
+            let other = {
+                let (counted, changed) = (counted.clone(), changed.clone());
+                spawn(move || {
+                    let mut guard = counted.lock();
+                    // SAFETY: as in `add`.
+                    while guard.with(|value| unsafe { *value }) < 2 {
+                        guard = guard.wait(&changed, None);
+                    }
+                })
+            };
+            add(&counted.lock());
+            changed.notify_all();
+            other.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn loom_every_weakened_ordering_is_noticed() {
+        let unnoticed = WEAKENED.iter().filter(|(name, model)| !is_noticed(name, *model));
+        let unnoticed: Vec<_> = unnoticed.map(|(name, _)| name).collect();
+        assert!(unnoticed.is_empty(), "no model fails without {unnoticed:?}");
+    }
+
+    /// The table is complete: it has every name that the code gives to an ordering.
+    #[test]
+    fn loom_every_ordering_has_a_model() {
+        let source = include_str!("biased.rs");
+        // Not what this line itself looks for.
+        let uses: Vec<_> =
+            source.split("order!(").skip(1).filter(|of| !of.starts_with('"')).collect();
+        for name in uses.iter().map(|of| of.split('"').nth(1).expect("a name")) {
+            assert!(WEAKENED.iter().any(|(known, _)| *known == name), "{name} has no model");
+        }
+        assert_eq!(uses.len(), WEAKENED.len());
     }
 }

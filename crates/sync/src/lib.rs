@@ -28,7 +28,6 @@ pub mod atomic {
 pub use loom;
 
 pub mod barrier;
-#[cfg(not(hpvm_loom))]
 pub mod biased;
 pub mod cell;
 #[cfg(hpvm_loom)]
