@@ -268,7 +268,7 @@ fn launchers_of_spawned_jobs_get_time_when_the_job_is_killed() {
     let mut now = T0;
     while now < GRACE_JOBS {
         job.handle(Event::Survey(left), now);
-        assert_eq!(actions(&mut job), [kill.clone()]);
+        assert_eq!(actions(&mut job), std::slice::from_ref(&kill));
         now = job.poll_timeout().expect("a next survey");
         job.handle(Event::Tick, now);
         assert_eq!(actions(&mut job), [Action::Survey]);
