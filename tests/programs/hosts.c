@@ -38,7 +38,7 @@ static void shift(int rank, int ranks, int step, int round)
             fail("a message of other bytes came", round);
 }
 
-/* Splits by hardware, of which the host is the only level that is known. */
+/* Splits by hardware: the hosts first. Ranks that are bound may be divided further. */
 static void split(int ranks, int here)
 {
     MPI_Comm part, none;

@@ -32,6 +32,8 @@ pub const GRACE_USER: Duration = Duration::from_secs(2);
 pub const GRACE_LEFTOVERS: Duration = Duration::from_millis(300);
 /// How long killed processes may take to vanish before the launcher gives up on them.
 pub const GRACE_KILLED: Duration = Duration::from_millis(500);
+/// How long launchers of jobs that ranks have spawned may take to end those, when the job is killed with which they are connected.
+pub const GRACE_JOBS: Duration = Duration::from_secs(10);
 /// How often leftovers are looked for.
 const SURVEY_EVERY: Duration = Duration::from_millis(5);
 /// The same while output waits for its reader.

@@ -6,7 +6,7 @@ use hpvm_tests::process::clean;
 use hpvm_tests::skip::skipped;
 
 /// Two processors that this process may use.
-fn two_processors() -> Option<[String; 2]> {
+pub fn two_processors() -> Option<[String; 2]> {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
     let list = status.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:")).expect("a list");
     let mut all = list.trim().split(',').flat_map(|range| {

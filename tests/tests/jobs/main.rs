@@ -29,6 +29,7 @@ mod fm;
 mod forbidden;
 mod foreign;
 mod fortran;
+mod hardware;
 mod hosts;
 mod install;
 mod kill;

@@ -103,7 +103,11 @@ impl Dispatcher {
         if self.abandoned {
             (found.blocked, found.outputs) = (false, false);
         }
-        if let Some(signal) = leaving.surveyed(found, now) {
+        let signal = leaving.surveyed(found, now);
+        if leaving.kills_jobs() {
+            self.actions.push_back(Action::KillJobs);
+        }
+        if let Some(signal) = signal {
             self.actions.push_back(Action::SignalLeftovers(signal));
         }
         if found.parted {

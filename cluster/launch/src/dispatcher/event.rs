@@ -117,8 +117,11 @@ pub enum Action {
     Down { link: Option<usize>, frame: Frame },
     /// Close the connection to an agent.
     Cut(usize),
-    /// Send a signal to every process that descends from the job.
+    /// Send a signal to every process that descends from the job, but for launchers of jobs that ranks have spawned and what is below
+    /// them.
     SignalLeftovers(i32),
+    /// From now on such launchers are leftovers, too, unless their jobs have parted from ours.
+    KillJobs,
     /// Send a signal to the launchers of jobs that this one has spawned and that have parted from it, on all hosts, unless
     /// those who have spawned this job decide about that.
     SignalParted(i32),

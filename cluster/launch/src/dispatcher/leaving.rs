@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{GRACE_KILLED, GRACE_LEFTOVERS, SURVEY_BLOCKED, SURVEY_EVERY};
+use super::{GRACE_JOBS, GRACE_KILLED, GRACE_LEFTOVERS, SURVEY_BLOCKED, SURVEY_EVERY};
 
 /// The state of one host's end. Surveys go in, signals for what is left come out.
 #[derive(Debug)]
@@ -12,6 +12,8 @@ pub struct Leaving {
     step: u8,
     next: Duration,
     done: bool,
+    /// Launchers of spawned jobs have not ended in time.
+    jobs_late: bool,
 }
 
 /// What a survey has found.
@@ -33,12 +35,18 @@ impl Leaving {
     /// Begins. `killed`: what is left has got SIGKILL already.
     pub fn new(killed: bool, now: Duration) -> Self {
         let step = if killed { 2 } else { 0 };
-        Self { since: now, step, next: now + SURVEY_EVERY, done: false }
+        Self { since: now, step, next: now + SURVEY_EVERY, done: false, jobs_late: false }
     }
 
     /// Whether nothing is left, or nothing more can be done.
     pub fn done(&self) -> bool {
         self.done
+    }
+
+    /// Whether launchers of jobs that are still connected with ours get the signals, too: they should have ended those, and left jobs
+    /// that have parted from those alone.
+    pub fn kills_jobs(&self) -> bool {
+        self.jobs_late
     }
 
     /// When the next survey is due.
@@ -54,6 +62,13 @@ impl Leaving {
             return (self.step >= 2).then_some(libc::SIGKILL);
         }
         let waited = now.saturating_sub(self.since);
+        if jobs && self.step >= 2 && !self.jobs_late {
+            if waited >= GRACE_JOBS {
+                (self.since, self.jobs_late) = (now, true);
+            }
+            self.next = now + SURVEY_EVERY;
+            return Some(libc::SIGKILL);
+        }
         let over = self.step >= 2 && waited >= GRACE_KILLED && !blocked;
         if !processes && !outputs || over {
             self.done = true;

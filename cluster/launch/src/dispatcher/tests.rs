@@ -257,6 +257,27 @@ fn jobs_that_have_parted_are_waited_for_also_by_a_killed_one() {
     assert_eq!(finish(&mut job, now), 3);
 }
 
+/// Their launchers end them, and spare what has parted from those. One that does not is killed.
+#[test]
+fn launchers_of_spawned_jobs_get_time_when_the_job_is_killed() {
+    let mut job = job(1);
+    exit(&mut job, 0, 3, T0);
+    actions(&mut job);
+    let left = Found { processes: true, outputs: true, blocked: false, jobs: true, parted: false };
+    let kill = Action::SignalLeftovers(libc::SIGKILL);
+    let mut now = T0;
+    while now < GRACE_JOBS {
+        job.handle(Event::Survey(left), now);
+        assert_eq!(actions(&mut job), std::slice::from_ref(&kill));
+        now = job.poll_timeout().expect("a next survey");
+        job.handle(Event::Tick, now);
+        assert_eq!(actions(&mut job), [Action::Survey]);
+    }
+    job.handle(Event::Survey(left), now);
+    assert_eq!(actions(&mut job), [Action::KillJobs, kill]);
+    assert_eq!(finish(&mut job, now), 3);
+}
+
 #[test]
 fn a_slow_reader_is_waited_for_until_the_user_gives_up() {
     let mut job = job(1);

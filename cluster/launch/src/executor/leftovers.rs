@@ -13,6 +13,8 @@ pub struct Leftovers {
     foreign: BTreeSet<i32>,
     /// Those of jobs that have parted are meant, too.
     with_parted: bool,
+    /// Those of jobs that are connected with ours are meant, too.
+    with_jobs: bool,
 }
 
 impl Leftovers {
@@ -20,7 +22,7 @@ impl Leftovers {
     pub fn adopt() -> Self {
         // SAFETY: sets a flag of this process. Without it, orphans are found by group only.
         unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) };
-        Self { foreign: children(), with_parted: false }
+        Self { foreign: children(), with_parted: false, with_jobs: false }
     }
 
     /// A child that is not the job's: it connects us to another host.
@@ -52,11 +54,21 @@ impl Leftovers {
         !self.with_parted && children.into_iter().any(lifeline::has_parted)
     }
 
-    /// Sends a signal to everything that descends from the launcher and is the job's.
+    /// Sends a signal to everything that descends from the launcher and is the job's. A launcher of a job that is connected with
+    /// ours has noticed that it is to end that: were it killed, so would be all jobs that run below it, of which some may have parted.
     pub fn signal(&self, number: i32) {
-        for pid in self.descendants(|pid| self.with_parted || !lifeline::has_parted(pid)) {
+        let spared = |pid| match self.with_jobs {
+            false => lifeline::is_spawning(pid),
+            true => lifeline::has_parted(pid),
+        };
+        for pid in self.descendants(|pid| self.with_parted || !spared(pid)) {
             sys::kill(pid, number);
         }
+    }
+
+    /// From now on launchers of jobs that are connected with ours get the signals, too.
+    pub fn kill_jobs(&mut self) {
+        self.with_jobs = true;
     }
 
     /// Sends a signal to the launchers of jobs that have parted from ours, which from now on end with it.

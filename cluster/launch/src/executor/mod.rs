@@ -343,6 +343,7 @@ impl<'a> Executor<'a> {
                 Action::Cut(link) => self.here.cut(link),
                 Action::Signal(number) => self.here.signal_ranks(number),
                 Action::SignalLeftovers(number) => self.here.leftovers.signal(number),
+                Action::KillJobs => self.here.leftovers.kill_jobs(),
                 Action::SignalParted(number) => self.signal_parted(number),
                 Action::Ended(code) => {
                     if let Some(lifeline) = &self.plan.lifeline {

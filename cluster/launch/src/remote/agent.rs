@@ -303,6 +303,7 @@ impl<'a> Agent<'a> {
                 }
                 Action::Signal(number) => self.here.signal_ranks(number),
                 Action::SignalLeftovers(number) => self.here.leftovers.signal(number),
+                Action::KillJobs => self.here.leftovers.kill_jobs(),
                 Action::SignalParted(number) => self.here.leftovers.signal_parted(number),
                 Action::Survey => self.survey(),
                 Action::Cut(link) => self.here.cut(link),

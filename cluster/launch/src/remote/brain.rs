@@ -32,6 +32,8 @@ pub enum Action {
     Signal(i32),
     /// Send a signal to every process here that descends from the job.
     SignalLeftovers(i32),
+    /// As the launcher's.
+    KillJobs,
     /// Send a signal to the launchers here of jobs that this one has spawned and that have parted from it.
     SignalParted(i32),
     /// Find out whether any process or output of the job is left here.
@@ -401,7 +403,11 @@ impl Brain {
 
     fn surveyed(&mut self, found: Found, now: Duration) {
         let Some(leaving) = &mut self.leaving else { return };
-        if let Some(signal) = leaving.surveyed(found, now) {
+        let signal = leaving.surveyed(found, now);
+        if leaving.kills_jobs() {
+            self.actions.push_back(Action::KillJobs);
+        }
+        if let Some(signal) = signal {
             self.actions.push_back(Action::SignalLeftovers(signal));
         }
         if found.parted && !std::mem::replace(&mut self.goes_on, true) {

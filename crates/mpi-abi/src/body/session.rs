@@ -8,7 +8,7 @@ use crate::object::errhandler::{self, Handler};
 use crate::object::info::{self, Info};
 use crate::object::session::SessionObject;
 use crate::raise::{fatal, in_engine, raise_global, remember};
-use crate::runtime::{self, Entered, enter};
+use crate::runtime::{self, Entered, World, enter};
 use core::ffi::{CStr, c_char, c_int};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error, Group};
@@ -195,7 +195,7 @@ pub unsafe fn session_get_nth_pset(
 }
 
 /// The group of a process set.
-fn set(w: &Entered, name: &str) -> Result<Arc<Group>> {
+pub fn process_set(w: &World, name: &str) -> Result<Arc<Group>> {
     match SETS.iter().position(|s| s.eq_ignore_ascii_case(name)) {
         Some(0) => Ok(w.process.world().group().clone()),
         Some(_) => Ok(w.process.own().group().clone()),
@@ -224,7 +224,7 @@ pub unsafe fn session_get_pset_info(
     on_session("MPI_Session_get_pset_info", session, |w| {
         out("info", info)?;
         // SAFETY: the caller's promise.
-        let group = set(w, &unsafe { string("pset_name", pset_name)? })?;
+        let group = process_set(w, &unsafe { string("pset_name", pset_name)? })?;
         let mut found = Info::default();
         found.set("mpi_size", &group.size().to_string());
         // SAFETY: checked above.
@@ -245,7 +245,7 @@ pub unsafe fn group_from_session_pset(
     on_session("MPI_Group_from_session_pset", session, |w| {
         out("newgroup", newgroup)?;
         // SAFETY: the caller's promise.
-        let group = set(w, &unsafe { string("pset_name", pset_name)? })?;
+        let group = process_set(w, &unsafe { string("pset_name", pset_name)? })?;
         // Communicators of this group use the session's buffer.
         let group = group.from_session(session.0 as u64);
         // SAFETY: checked above.

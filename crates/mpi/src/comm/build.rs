@@ -435,17 +435,31 @@ pub fn split(
     colour: Option<i32>,
     key: i32,
 ) -> Result<Option<Arc<Comm>>> {
+    let colour = colour.map_or(u64::MAX, |c| u64::from(c as u32));
+    split_rows(host, comm, colour, key, |_, _, _| Ok(()))
+}
+
+/// As [`split`], with `u64::MAX` for no colour. The members of an intracommunicator may change the rows (colour, key) of all once
+/// they know them, in the same way on all of them.
+pub(super) fn split_rows<H: Host>(
+    host: &mut H,
+    comm: &Arc<Comm>,
+    colour: u64,
+    key: i32,
+    change: impl FnOnce(&mut H, &TaggedComm, &mut [u64]) -> Result<()>,
+) -> Result<Option<Arc<Comm>>> {
     let me = me(host);
-    let row = [colour.map_or(u64::MAX, |c| u64::from(c as u32)), i64::from(key) as u64];
+    let row = [colour, i64::from(key) as u64];
     if comm.is_inter() {
         return split_inter(host, comm, row);
     }
     let via = TaggedComm::collective(comm);
-    let rows = gather_words(host, &via, &row)?;
+    let mut rows = gather_words(host, &via, &row)?;
+    change(host, &via, &mut rows)?;
     let base = agree(host, &via)?;
-    let made = match colour {
-        None => None,
-        Some(_) => Comm::intra(base, of_colour(comm.group(), &rows, row[0]), me),
+    let made = match rows.get(2 * comm.rank() as usize) {
+        None | Some(&u64::MAX) => None,
+        Some(colour) => Comm::intra(base, of_colour(comm.group(), &rows, *colour), me),
     };
     Ok(keep_or_release(host, made, base))
 }

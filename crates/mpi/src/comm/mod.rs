@@ -4,6 +4,7 @@ pub mod agreement;
 pub mod build;
 pub mod dynamic;
 pub mod group;
+pub mod hardware;
 pub mod reorder;
 pub mod topology;
 

@@ -2,7 +2,9 @@
 
 use super::{add, adopt_some};
 use crate::body::check::{out, send_tag, text, wrong};
+use crate::body::env::places;
 use crate::body::errh::find_for_comm;
+use crate::body::session::process_set;
 use crate::generated::constants::*;
 use crate::object::comm::{Extras, hints};
 use crate::object::errhandler::Handler;
@@ -10,10 +12,10 @@ use crate::object::info::{self, Info};
 use crate::raise::{fatal, on_comm, raise_global, remember};
 use crate::runtime::{Entered, World, enter};
 use core::ffi::{c_char, c_int};
+use hpvm_mpi::comm::hardware::{self, By, Level, Place, Resource};
 use hpvm_mpi::engine::peers::RANK_BITS as JOB_SHIFT;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Comm, Group, build};
-use std::sync::Arc;
 
 pub unsafe fn comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm) -> c_int {
     on_comm("MPI_Comm_create", comm, |w| {
@@ -169,15 +171,16 @@ pub unsafe fn comm_split_type(
         let parent = w.objects.comm(comm)?.clone();
         out("newcomm", newcomm)?;
         let given = info::copy_or_empty(info)?;
-        let colour = colour_of_type(w, &parent.comm, split_type, &given)?;
-        let made = build::split(w, &parent.comm, colour, key)?;
+        let by = by_type(w, &parent.comm, split_type, &given)?;
+        let (made, level) = hardware::split(w, &parent.comm, by, key)?;
         let new = adopt_some(w, &parent, made)?;
         if new != MPI_COMM_NULL {
             w.objects.comm(new)?.extras().info = hints(&given);
             let chosen = split_type == MPI_COMM_TYPE_HW_UNGUIDED && info != MPI_INFO_NULL;
             if chosen && info::check_writable(info).is_ok() {
                 // The caller learns what it was split by (MPI 5.0, section 7.4.2).
-                info::with_info(info, |i| i.set(RESOURCE.0, RESOURCE.1))?;
+                let name = level.map_or(SHARED_MEMORY, Level::uri);
+                info::with_info(info, |i| i.set(RESOURCE, name))?;
             }
         }
         // SAFETY: checked above.
@@ -186,34 +189,78 @@ pub unsafe fn comm_split_type(
     })
 }
 
-/// Info key and the one value that names something we know: the memory of a host, which is the
-/// only level of hardware that hpvm tells apart.
-const RESOURCE: (&str, &str) = ("mpi_hw_resource_type", "mpi_shared_memory");
+/// Info keys that say what a communicator is split by.
+const RESOURCE: &str = "mpi_hw_resource_type";
+const SET: &str = "mpi_pset_name";
+/// The resource that is a host.
+const SHARED_MEMORY: &str = "mpi_shared_memory";
 
-/// The colour of this process in a split by hardware: the number of its host, or none where the
-/// type does not divide the communicator any further.
-fn colour_of_type(w: &World, comm: &Arc<Comm>, kind: c_int, info: &Info) -> Result<Option<i32>> {
-    // Processes of other jobs share no windows with ours: each job has hosts of its own.
-    let job = |process: u32| w.process.identity(process).unwrap_or(0) >> JOB_SHIFT;
-    let node = |process: u32| w.job.nodes.get(process as usize).copied().unwrap_or(0);
-    let host = |process: u32| (job(process), node(process));
-    let mine = host(w.job.rank);
-    let strangers = comm.group().processes().any(|p| job(p) != mine.0);
-    let number = if strangers { mine.0 as u32 ^ mine.1.rotate_left(16) } else { mine.1 };
-    let colour = Some((number & i32::MAX as u32) as i32);
-    let divides = comm.group().processes().any(|p| host(p) != mine);
-    match kind {
-        MPI_UNDEFINED => Ok(None),
-        MPI_COMM_TYPE_SHARED => Ok(colour),
-        MPI_COMM_TYPE_HW_UNGUIDED => Ok(colour.filter(|_| divides)),
-        MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED => match info.get(RESOURCE.0) {
-            Some(value) if value == RESOURCE.1 => Ok(colour),
-            // Also without the key.
-            _ => Ok(None),
+/// The host of a process: its job and the host's number in that. Processes of other jobs share no windows with ours, so each job has
+/// hosts of its own.
+fn host_of(w: &World, process: u32) -> (u64, u32) {
+    let job = w.process.identity(process).unwrap_or(0) >> JOB_SHIFT;
+    (job, w.job.nodes.get(process as usize).copied().unwrap_or(0))
+}
+
+/// A colour for this process's part of its host, other than those of other hosts' parts. (If there are members of other jobs two of
+/// 2^63 pairs agree.)
+fn colour(w: &World, comm: &Comm, part: u32) -> u64 {
+    let mine = host_of(w, w.job.rank);
+    match comm.group().processes().any(|p| host_of(w, p).0 != mine.0) {
+        false => u64::from(mine.1) << 32 | u64::from(part),
+        true => {
+            // Odd, with bits of both kinds everywhere.
+            const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+            let words = [u64::from(mine.1), u64::from(part)];
+            let step = |hash: u64, word: u64| (hash ^ hash >> 29 ^ word).wrapping_mul(SPREAD);
+            words.into_iter().fold(mine.0.wrapping_mul(SPREAD), step) >> 1
+        }
+    }
+}
+
+/// How this process takes part in a split by a type.
+fn by_type(w: &World, comm: &Comm, kind: c_int, info: &Info) -> Result<By> {
+    let host = || By::Colour(colour(w, comm, 0));
+    let resource = || match info.get(RESOURCE).and_then(Resource::of) {
+        Some(Resource::Host) => host(),
+        Some(Resource::Part(level)) => match places()[level as usize] {
+            Place::In(part) => By::Colour(colour(w, comm, part)),
+            Place::Several | Place::Absent => By::Nothing,
         },
+        // Also without the key.
+        None => By::Nothing,
+    };
+    match kind {
+        MPI_UNDEFINED => Ok(By::Nothing),
+        MPI_COMM_TYPE_SHARED => Ok(host()),
+        MPI_COMM_TYPE_HW_GUIDED => Ok(resource()),
+        MPI_COMM_TYPE_RESOURCE_GUIDED => match (info.get(RESOURCE), info.get(SET)) {
+            (Some(_), Some(_)) => {
+                let text = format!("info has both {RESOURCE} and {SET}; expected one of them");
+                Err(wrong(Class::Info, text))
+            }
+            (_, None) => Ok(resource()),
+            (None, Some(name)) => Ok(by_set(w, name)),
+        },
+        MPI_COMM_TYPE_HW_UNGUIDED => {
+            let mine = host_of(w, w.job.rank);
+            let divides = comm.group().processes().any(|p| host_of(w, p) != mine);
+            Ok(if divides { host() } else { By::Parts(places()) })
+        }
         _ => {
             let text = format!("split_type {kind}; expected an MPI_COMM_TYPE constant");
             Err(wrong(Class::Arg, text))
         }
+    }
+}
+
+/// By a process set: those of its processes that are members stay together.
+fn by_set(w: &World, name: &str) -> By {
+    // Unknown sets are no error here.
+    let Ok(set) = process_set(w, name) else { return By::Nothing };
+    // Every process knows only the sets that it is in, and a set goes by its first process: sets of the same name are told apart.
+    match set.process(0).and_then(|first| w.process.identity(first)) {
+        Some(first) if set.place(w.job.rank).is_some() => By::Colour(first & u64::MAX >> 1),
+        _ => By::Nothing,
     }
 }

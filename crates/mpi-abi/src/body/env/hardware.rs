@@ -5,8 +5,9 @@ use crate::generated::constants::*;
 use crate::object::info::{self, Info};
 use crate::raise::anywhere;
 use core::ffi::c_int;
+use hpvm_mpi::comm::hardware::{Level, Place, Places};
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The processors that this process may run on.
 fn allowed() -> BTreeSet<usize> {
@@ -32,30 +33,66 @@ fn parse_list(text: &str) -> BTreeSet<usize> {
     cpus
 }
 
-/// True when some file of those that `paths` names lists all of `cpus`.
-fn inside(cpus: &BTreeSet<usize>, mut paths: impl Iterator<Item = std::path::PathBuf>) -> bool {
-    paths.any(|path| {
-        std::fs::read_to_string(path).is_ok_and(|text| cpus.is_subset(&parse_list(&text)))
-    })
+/// No processor has more caches.
+const CACHES_MAX: usize = 16;
+
+/// Where `cpus` are, as the files below `root` say. In a part is who has no processor outside of it, so the part of the first
+/// one tells.
+fn places_of(root: &Path, cpus: &BTreeSet<usize>) -> Places {
+    let mut places = Places::default();
+    let Some(first) = cpus.first() else { return places };
+    let folder = root.join(format!("cpu/cpu{first}"));
+    let list = |path: PathBuf| {
+        let text = std::fs::read_to_string(path).ok()?;
+        Some(parse_list(&text)).filter(|list| list.contains(first))
+    };
+    // A part goes by its lowest processor. What starts with the same one is a part of another kind.
+    let place = |part: Option<BTreeSet<usize>>| match part {
+        None => Place::Absent,
+        Some(part) if !cpus.is_subset(&part) => Place::Several,
+        Some(part) => part.first().map_or(Place::Absent, |lowest| Place::In(*lowest as u32)),
+    };
+    // The second name is that of older kernels.
+    let either = |names: [&str; 2]| {
+        names.into_iter().find_map(|name| list(folder.join("topology").join(name)))
+    };
+    places[Level::Package as usize] = place(either(["package_cpus_list", "core_siblings_list"]));
+    places[Level::Core as usize] = place(either(["core_cpus_list", "thread_siblings_list"]));
+    places[Level::Thread as usize] = place(Some(BTreeSet::from([*first])));
+    let nodes = std::fs::read_dir(root.join("node")).into_iter().flatten().flatten();
+    let node = nodes.filter_map(|node| list(node.path().join("cpulist"))).next();
+    places[Level::Numa as usize] = place(node);
+    for index in 0..CACHES_MAX {
+        let cache = folder.join(format!("cache/index{index}"));
+        let text = |name: &str| std::fs::read_to_string(cache.join(name)).ok();
+        let Some(kind) = text("type") else { break };
+        let level = match text("level").as_deref().map(str::trim) {
+            _ if kind.trim() == "Instruction" => continue,
+            Some("1") => Level::L1,
+            Some("2") => Level::L2,
+            Some("3") => Level::L3,
+            _ => continue,
+        };
+        places[level as usize] = place(list(cache.join("shared_cpu_list")));
+    }
+    places
 }
 
-/// Whether this process is bound to a single resource of each kind that is known.
-fn bindings(root: &Path) -> Info {
-    let cpus = allowed();
+/// Where the calling thread is, now: it may be bound otherwise later.
+pub fn places() -> Places {
+    places_of(Path::new("/sys/devices/system"), &allowed())
+}
+
+/// Whether this process is bound to a single resource of each kind that the machine has.
+fn bindings(places: &Places) -> Info {
     let mut info = Info::default();
     info.set("hwloc://Machine", "true");
-    let Some(first) = cpus.first() else { return info };
-    let topology = root.join(format!("cpu/cpu{first}/topology"));
-    let nodes = std::fs::read_dir(root.join("node")).into_iter().flatten().flatten();
-    let mut lists = nodes.map(|node| node.path().join("cpulist"));
-    let found = [
-        ("hwloc://Package", inside(&cpus, [topology.join("package_cpus_list")].into_iter())),
-        ("hwloc://NUMANode", inside(&cpus, &mut lists)),
-        ("hwloc://Core", inside(&cpus, [topology.join("core_cpus_list")].into_iter())),
-        ("hwloc://PU", cpus.len() == 1),
-    ];
-    for (key, bound) in found {
-        info.set(key, if bound { "true" } else { "false" });
+    for (level, place) in Level::ALL.iter().zip(places) {
+        match place {
+            Place::Absent => {}
+            Place::Several => info.set(level.uri(), "false"),
+            Place::In(_) => info.set(level.uri(), "true"),
+        }
     }
     info
 }
@@ -64,7 +101,7 @@ fn bindings(root: &Path) -> Info {
 pub unsafe fn get_hw_resource_info(hw_info: *mut MPI_Info) -> c_int {
     anywhere("MPI_Get_hw_resource_info", || {
         out("hw_info", hw_info)?;
-        let found = bindings(Path::new("/sys/devices/system"));
+        let found = bindings(&places());
         // SAFETY: checked above.
         unsafe { *hw_info = info::add(found)? };
         Ok(())
@@ -83,21 +120,65 @@ mod tests {
         assert_eq!(parse_list("x,3-"), BTreeSet::new());
     }
 
+    /// A machine of two packages of two NUMA nodes each, with two cores of two threads in every node: processors 0 to 7 are
+    /// the first threads of the cores, 8 to 15 the second ones.
+    fn made_up(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("hpvm-{name}-{}", std::process::id()));
+        let write = |path: String, text: &str| {
+            let file = folder.join(path);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, format!("{text}\n")).unwrap();
+        };
+        for cpu in 0..16 {
+            let core = cpu % 8;
+            let siblings = format!("{core},{}", core + 8);
+            let package = ["0-3,8-11", "4-7,12-15"][core / 4];
+            write(format!("cpu/cpu{cpu}/topology/package_cpus_list"), package);
+            write(format!("cpu/cpu{cpu}/topology/core_cpus_list"), &siblings);
+            let caches = [
+                ("Data", "1", &*siblings),
+                ("Instruction", "1", "0-15"),
+                ("Unified", "3", package),
+            ];
+            for (index, (kind, level, list)) in caches.into_iter().enumerate() {
+                write(format!("cpu/cpu{cpu}/cache/index{index}/type"), kind);
+                write(format!("cpu/cpu{cpu}/cache/index{index}/level"), level);
+                write(format!("cpu/cpu{cpu}/cache/index{index}/shared_cpu_list"), list);
+            }
+        }
+        for (node, list) in ["0-1,8-9", "2-3,10-11", "4-5,12-13", "6-7,14-15"].iter().enumerate() {
+            write(format!("node/node{node}/cpulist"), list);
+        }
+        folder
+    }
+
     #[test]
-    fn one_processor_is_bound_to_all_that_holds_it() {
-        let folder = std::env::temp_dir().join(format!("hpvm-hardware-{}", std::process::id()));
-        let cpu = *allowed().first().unwrap();
-        let topology = folder.join(format!("cpu/cpu{cpu}/topology"));
-        std::fs::create_dir_all(&topology).unwrap();
-        std::fs::create_dir_all(folder.join("node/node0")).unwrap();
-        std::fs::write(topology.join("package_cpus_list"), "0-1023").unwrap();
-        std::fs::write(topology.join("core_cpus_list"), "9999").unwrap();
-        std::fs::write(folder.join("node/node0/cpulist"), "0-1023").unwrap();
-        let info = bindings(&folder);
-        std::fs::remove_dir_all(&folder).unwrap();
-        assert_eq!(info.get("hwloc://Package"), Some("true"));
-        assert_eq!(info.get("hwloc://NUMANode"), Some("true"));
-        assert_eq!(info.get("hwloc://Core"), Some("false"));
-        assert_eq!(info.get("hwloc://PU") == Some("true"), allowed().len() == 1);
+    fn a_process_is_in_all_that_holds_its_processors() {
+        let machine = made_up("places");
+        let of = |cpus: &[usize]| places_of(&machine, &cpus.iter().copied().collect());
+        let [several, absent] = [Place::Several, Place::Absent];
+        let found =
+            [[13].as_slice(), &[5, 13], &[6, 7, 14, 15], &[4, 6], &[0, 4], &[], &[99]].map(of);
+        std::fs::remove_dir_all(&machine).unwrap();
+        let at = Place::In;
+        let expected = [
+            [at(4), at(4), at(4), absent, at(5), at(5), at(13)],
+            [at(4), at(4), at(4), absent, at(5), at(5), several],
+            [at(4), at(6), at(4), absent, several, several, several],
+            [at(4), several, at(4), absent, several, several, several],
+            [several, several, several, absent, several, several, several],
+            [absent; 7],
+            [absent, absent, absent, absent, absent, absent, at(99)],
+        ];
+        assert_eq!(found, expected);
+        let info = bindings(&expected[2]);
+        let all = ["Machine", "Package", "NUMANode", "L3Cache", "L1Cache", "Core", "PU"];
+        assert_eq!(info.iter().count(), all.len());
+        for (name, bound) in all.into_iter().zip([true, true, true, true, false, false, false]) {
+            assert_eq!(
+                info.get(&format!("hwloc://{name}")),
+                Some(if bound { "true" } else { "false" })
+            );
+        }
     }
 }

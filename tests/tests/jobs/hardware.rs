@@ -1,0 +1,116 @@
+//! Communicators that are split by parts of the machine, which is made up: the jobs see its description in the place of the kernel's.
+
+use std::path::{Path, PathBuf};
+
+use crate::bound::two_processors;
+use crate::common::{PATIENCE, folder, prefix, program, run_within};
+use hpvm_tests::process::clean;
+use hpvm_tests::skip::skipped;
+
+/// A machine of one socket in which each of two processors has a NUMA node, a third cache and a core of its own.
+fn made_up(processors: &[String; 2]) -> PathBuf {
+    let machine = folder("made-up-machine");
+    let write = |file: String, text: &str| {
+        let file = machine.join(file);
+        std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+        std::fs::write(file, format!("{text}\n")).expect("a file");
+    };
+    for file in ["online", "possible", "present"] {
+        let real = Path::new("/sys/devices/system/cpu").join(file);
+        let text = std::fs::read_to_string(real).expect("Linux tells its processors");
+        write(format!("cpu/{file}"), text.trim());
+    }
+    for (node, processor) in processors.iter().enumerate() {
+        let folder = format!("cpu/cpu{processor}");
+        write(format!("{folder}/topology/physical_package_id"), "0");
+        write(format!("{folder}/topology/package_cpus_list"), "0-1023");
+        for file in ["thread_siblings_list", "core_cpus_list"] {
+            write(format!("{folder}/topology/{file}"), processor);
+        }
+        write(format!("{folder}/cache/index0/type"), "Unified");
+        write(format!("{folder}/cache/index0/level"), "3");
+        write(format!("{folder}/cache/index0/shared_cpu_list"), processor);
+        write(format!("node/node{node}/cpulist"), processor);
+    }
+    machine
+}
+
+/// What the ranks of a job on that machine say, in order; `None`: there is no such machine here.
+fn say(machine: &Path, arguments: &[&str]) -> Option<Vec<String>> {
+    let script = "mount --bind \"$1\" /sys/devices/system || exit 77; shift; exec \"$@\"";
+    let mut command = clean("unshare");
+    command.args(["--mount", "--map-root-user", "sh", "-c", script, "sh"]).arg(machine);
+    command.arg(prefix().join("bin/mpirun")).args(arguments);
+    let outcome = run_within(command, PATIENCE);
+    if outcome.code == Some(77) || outcome.output.contains("unshare failed") {
+        skipped(&format!("needs mount namespaces: {}", outcome.output.trim()));
+        return None;
+    }
+    assert_eq!(outcome.code, Some(0), "{arguments:?}: {}", outcome.output);
+    let mut lines: Vec<String> = outcome.output.lines().map(str::to_owned).collect();
+    lines.sort_unstable();
+    Some(lines)
+}
+
+/// What a rank says: those that are with it in a part that `small` ranks and `all` ranks share; how far it goes in steps; with
+/// whom it is when rank 0 takes no part.
+fn lines(rank: u32, small: &str, all: &str, without: &str) -> Vec<String> {
+    let names = [
+        ("mpi_shared_memory", all),
+        ("hwloc://Machine", all),
+        ("hwloc://Package", all),
+        ("socket", all),
+        ("hwloc://NUMANode", small),
+        ("hwloc://L3Cache", small),
+        ("hwloc://Core", small),
+        ("hwloc://PU", small),
+        ("hwloc://Rack", "none"),
+        ("mpi://WORLD", all),
+        ("mpi://SELF", &rank.to_string()),
+        ("app://none", "none"),
+        ("without", without),
+    ];
+    let mut lines: Vec<String> =
+        names.iter().map(|(name, with)| format!("{rank} {name} {with}")).collect();
+    for name in ["Machine", "Package", "NUMANode", "L3Cache", "Core", "PU"] {
+        let one = small != "none" || ["Machine", "Package"].contains(&name);
+        lines.push(format!("{rank} info hwloc://{name} {one}"));
+    }
+    if small != "none" {
+        lines.push(format!("{rank} step hwloc://NUMANode {small}"));
+    }
+    lines
+}
+
+#[test]
+fn communicators_are_split_by_parts_of_the_machine() {
+    let Some(processors) = two_processors() else { return skipped("one processor") };
+    let machine = made_up(&processors);
+    let program = program("hardware");
+    let program = program.to_str().expect("a path of text");
+    let [a, b] = &processors;
+
+    // Rank 3 is bound to nothing.
+    let bind = format!("{a},{b},{a},-");
+    let Some(said) = say(&machine, &["-n", "4", "--bind-to", "none", program, "bind", &bind])
+    else {
+        return;
+    };
+    let all = "0,1,2,3";
+    let mut expected = [
+        lines(0, "0,2", all, "none"),
+        lines(1, "1", all, "1"),
+        lines(2, "0,2", all, "2"),
+        lines(3, "none", all, "none"),
+    ]
+    .concat();
+    expected.sort_unstable();
+    assert_eq!(said, expected);
+
+    let Some(said) = say(&machine, &["-n", "2", "--bind-to", "core", program, "bound"]) else {
+        return;
+    };
+    let mut expected = [lines(0, "0", "0,1", "none"), lines(1, "1", "0,1", "none")].concat();
+    expected.sort_unstable();
+    assert_eq!(said, expected);
+}
