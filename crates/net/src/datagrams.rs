@@ -4,7 +4,6 @@
 use crate::address::Address;
 use crate::auth::{DirectionKey, JobKey};
 use crate::card::{Card, is_link_local};
-use crate::favourite::Favourite;
 use crate::interfaces::Interface;
 use crate::outbox::{Left, Outbox};
 use crate::search::Search;
@@ -72,11 +71,8 @@ pub struct Datagrams {
     key: JobKey,
     job: u32,
     pub socket: Socket,
-    pub favourite: Favourite,
     /// Most datagrams take this way, where there is one.
     pub past_kernel: Option<Box<PastKernel>>,
-    /// What was received last came past the kernel.
-    came_past: bool,
     outbox: Outbox,
     /// One more than the index of each rank in `peers`; 0: none yet. All that a peer
     /// costs which nobody talks to.
@@ -114,9 +110,7 @@ impl Datagrams {
             job: key.job(),
             key,
             socket,
-            favourite: Favourite::new(),
             past_kernel,
-            came_past: false,
             outbox: Outbox::new(),
             index: vec![0; size as usize].into(),
             peers: Vec::new(),
@@ -201,8 +195,7 @@ impl Datagrams {
         if self.outbox.is_empty() {
             return Left::Gone;
         }
-        let way = self.favourite.way(self.outbox.rank(), &self.socket);
-        let left = self.outbox.flush(way);
+        let left = self.outbox.flush(&self.socket);
         if left == Left::TooLarge {
             self.measure(self.outbox.rank());
         }
@@ -244,15 +237,12 @@ impl Datagrams {
         let named = self.wants_names(now);
         if let Some(past) = &mut self.past_kernel {
             match past.receive(now, buffer, named) {
-                Ok(received) => {
-                    self.came_past = true;
-                    return Ok(Some(received));
-                }
+                Ok(received) => return Ok(Some(received)),
                 Err(false) => return Ok(None),
-                Err(true) => self.came_past = false,
+                Err(true) => {}
             }
         }
-        let received = self.favourite.receive(&self.socket, buffer, named);
+        let received = self.socket.receive(buffer, named);
         if let Some(past) = &mut self.past_kernel {
             past.looked(matches!(received, Ok(Some(_))));
         }
@@ -262,7 +252,7 @@ impl Datagrams {
     /// Whether something waits to be received.
     pub fn readable(&mut self, now: u64) -> bool {
         let past = self.past_kernel.as_mut().is_some_and(|past| past.readable(now));
-        past || self.socket.readable() || self.favourite.readable()
+        past || self.socket.readable()
     }
 
     /// Gives up what does not work any more.
@@ -305,10 +295,6 @@ impl Datagrams {
                 self.heard_from(now, index, from);
             }
         }
-        // A socket of its own helps whoever comes by sockets.
-        if !self.came_past && self.favourite.heard(src) {
-            self.favour(now, index);
-        }
         match kind {
             Kind::Data => return Admitted::Data(src, body),
             Kind::Probe if fresh => self.answer(now, index, body, from),
@@ -316,15 +302,6 @@ impl Datagrams {
             Kind::Answer => self.answered(index, body),
         }
         Admitted::Handled
-    }
-
-    /// Gives a peer a socket of its own.
-    #[cold]
-    fn favour(&mut self, now: u64, index: usize) {
-        let peer = &self.peers[index];
-        if let (Some(path), true, None) = (&peer.path, peer.proven, &peer.search) {
-            self.favourite.open(now, &self.socket, path);
-        }
     }
 
     #[cold]
@@ -417,7 +394,6 @@ impl Datagrams {
         let peer = &mut self.peers[index];
         peer.path = peer.path.or(guess);
         self.nonce = self.nonce.wrapping_add(1 << 16);
-        self.favourite.leave(now, peer.rank);
         let search = Search::new(candidates, complete, self.nonce, now);
         if self.peers[index].search.replace(Box::new(search)).is_none() {
             self.searching += 1;

@@ -12,7 +12,6 @@ mod bulk;
 mod card;
 mod datagrams;
 mod epoll;
-mod favourite;
 pub mod interfaces;
 mod net;
 mod outbox;

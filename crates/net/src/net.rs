@@ -190,7 +190,6 @@ impl Net {
     /// What comes later to be watched also wakes who waits at `epoll`, which outlives this.
     pub fn wake_at(&mut self, epoll: RawFd) {
         self.streams.wake_at(epoll);
-        self.datagrams.favourite.wake_at(epoll);
     }
 
     /// See [`hpvm_transport::Packets::grant`].

@@ -28,8 +28,6 @@ pub struct Socket {
     fd: OwnedFd,
     six: bool,
     port: u16,
-    /// Everything goes to one address.
-    connected: bool,
 }
 
 fn failed<T>(result: libc::c_int, value: T) -> io::Result<T> {
@@ -57,23 +55,6 @@ impl Socket {
         Ok(socket)
     }
 
-    /// Another socket at the same port and address, for what is sent to `peer` and comes from there.
-    ///
-    /// # Errors
-    /// The system refuses.
-    pub fn connected(&self, peer: &Address) -> io::Result<Socket> {
-        let mut socket = Self::unbound(self.six)?;
-        // Not before this one was bound: a port of the system's choice would not be ours alone.
-        for socket in [self, &socket] {
-            socket.option(libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)?;
-        }
-        socket.bind(&self.name()?)?;
-        // SAFETY: a valid address of the given length.
-        failed(unsafe { libc::connect(socket.fd(), peer.as_ptr(), peer.len()) }, ())?;
-        socket.connected = true;
-        Ok(socket)
-    }
-
     fn unbound(six: bool) -> io::Result<Socket> {
         let family = if six { libc::AF_INET6 } else { libc::AF_INET };
         let kind = libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
@@ -82,7 +63,7 @@ impl Socket {
         failed(fd, ())?;
         // SAFETY: `fd` was just made and belongs to nobody else.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        let socket = Socket { fd, six, port: 0, connected: false };
+        let socket = Socket { fd, six, port: 0 };
         if six {
             socket.option(libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, 0)?;
         }
@@ -202,28 +183,21 @@ impl Socket {
         Ok(Some(Received { len: got as usize, from }))
     }
 
-    /// Where a datagram to `to` is said to go.
-    #[inline(always)]
-    fn destination(&self, to: &Address) -> (*const libc::sockaddr, libc::socklen_t) {
-        if self.connected { (core::ptr::null(), 0) } else { (to.as_ptr(), to.len()) }
-    }
-
-    /// Sends one datagram; to whom it is connected, if it is.
+    /// Sends one datagram.
     ///
     /// # Errors
     /// The errno.
     #[inline]
     pub fn send(&self, to: &Address, datagram: &[u8]) -> Result<(), i32> {
-        let (name, name_size) = self.destination(to);
-        // SAFETY: a live buffer and a valid address or none, with their lengths.
+        // SAFETY: a live buffer and a valid address, with their lengths.
         let sent = unsafe {
             libc::sendto(
                 self.fd(),
                 datagram.as_ptr().cast(),
                 datagram.len(),
                 libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL,
-                name,
-                name_size,
+                to.as_ptr(),
+                to.len(),
             )
         };
         if sent < 0 { Err(errno()) } else { Ok(()) }
@@ -242,9 +216,8 @@ impl Socket {
             libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
         // SAFETY: zeros are a value of the structure.
         let mut message: libc::msghdr = unsafe { core::mem::zeroed() };
-        let (name, name_size) = self.destination(to);
-        message.msg_name = name.cast_mut().cast();
-        message.msg_namelen = name_size;
+        message.msg_name = to.as_ptr().cast_mut().cast();
+        message.msg_namelen = to.len();
         message.msg_iov = &mut part;
         message.msg_iovlen = 1;
         message.msg_control = control.0.as_mut_ptr().cast();
