@@ -1,7 +1,9 @@
 /* hpvmpvm: messages of PVM between two tasks. The task that is started by hand prints one JSON object per line, as hpvmbench does; it
  * starts itself as the other one. Compiled once it runs on any library of PVM 3.4.
  *
- *     hpvmpvm [--budget SECONDS_PER_POINT] [--max BYTES]
+ *     hpvmpvm [--budget SECONDS_PER_POINT] [--max BYTES] [--host NAME]
+ *
+ * With a host, which is added to the virtual machine if it is not there, the other task is on that one.
  */
 #include "batches.h"
 #include <pvm3.h>
@@ -16,7 +18,7 @@ enum { PACKED, TYPED, STREAM, END };
 static double budget = 0.2;
 static int most = 1 << 20;
 static int other;
-static char *data, *copy, self[4096];
+static char *data, *copy, self[4096], *host = "";
 
 static void fail(const char *what, int code)
 {
@@ -175,7 +177,7 @@ static double spawning(int what, int size, int count)
     double total = 0;
     for (i = 0; i < count; i++) {
         double start = now();
-        if (pvm_spawn(self, arguments, PvmTaskDefault, "", 1, &tid) != 1)
+        if (pvm_spawn(self, arguments, *host ? PvmTaskHost : PvmTaskDefault, host, 1, &tid) != 1)
             fail("pvm_spawn", tid);
         MUST(pvm_recv(tid, DONE));
         total += now() - start;
@@ -205,9 +207,11 @@ static void point(const char *mode, const char *op, batch run, int what, int siz
 
 static void measure(void)
 {
-    int size;
+    int size, info = 0;
     char *arguments[] = {"second", NULL};
-    if (pvm_spawn(self, arguments, PvmTaskDefault, "", 1, &other) != 1)
+    if (*host && pvm_mstat(host) != PvmOk && (pvm_addhosts(&host, 1, &info) != 1 || info < 0))
+        fail("pvm_addhosts", info);
+    if (pvm_spawn(self, arguments, *host ? PvmTaskHost : PvmTaskDefault, host, 1, &other) != 1)
         fail("pvm_spawn", other);
     MUST(pvm_recv(other, DONE));
     point("probe", "nothing there", probing, 0, 0, 0);
@@ -239,6 +243,8 @@ int main(int argc, char **argv)
             budget = atof(argv[i + 1]);
         else if (strcmp(argv[i], "--max") == 0)
             most = atoi(argv[i + 1]);
+        else if (strcmp(argv[i], "--host") == 0)
+            host = argv[i + 1];
     }
     if (most < 8 || most > 1 << 28)
         fail("--max: expected 8 to 268435456; it", most);

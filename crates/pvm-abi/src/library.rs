@@ -3,11 +3,11 @@
 //! A mutex guards it. No function of the program runs under it, and nobody sleeps under it while a receive waits; requests
 //! of the virtual machine are waited for under it, and so are receivers for which too much waits.
 
-use crate::task::{self, Task};
+use crate::task::{self, Look, Task};
 use core::ffi::{c_char, c_int};
 use hpvm_pvm::buffers::{ANY, Buffers, Head, Pattern};
 use hpvm_pvm::protocol::{OUTPUT_TAG, SYSTEM_CONTEXT};
-use hpvm_pvm::{Code, Tid, error};
+use hpvm_pvm::{Code, Tid, error, tid};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -34,6 +34,8 @@ pub struct Options {
 }
 
 pub const ROUTE: usize = 1;
+/// Its value for which nothing goes directly between hosts.
+pub const DONT_ROUTE: c_int = 1;
 pub const AUTO_ERR: usize = 3;
 pub const OUTPUT_TID: usize = 4;
 pub const OUTPUT_CODE: usize = 5;
@@ -76,6 +78,12 @@ pub struct Library {
 /// A receive that finds its message while it polls polls longer the next time, and one that sleeps less: between these.
 const SHORTEST_SPIN: Duration = Duration::from_micros(2);
 const LONGEST_SPIN: Duration = Duration::from_micros(100);
+/// The same where messages come from other hosts, whose tasks do not want this processor: to wake up costs several times what such a
+/// message takes. One that came so soon after the call that it was worth polling for says that the next one may, too.
+const AWAY_SPIN: Duration = Duration::from_micros(200);
+const SOON: Duration = Duration::from_micros(300);
+/// From then on others that want the processor get it while we poll.
+const ALONE: Duration = Duration::from_micros(20);
 
 // SAFETY: pointers in it are the program's: functions and a `FILE`, which any thread may use.
 unsafe impl Send for Library {}
@@ -148,10 +156,10 @@ impl Library {
     }
 
     /// Takes what has come; output of children is printed. An error: the virtual machine has ended.
-    pub fn progress(&mut self, thoroughly: bool) -> Result<(), Code> {
+    pub fn progress(&mut self, look: Look) -> Result<(), Code> {
         let Some(task) = &mut self.task else { return Err(Code::SysErr) };
         let buffers = self.buffers.get_or_insert_default();
-        let some = task.poll(buffers, thoroughly) | std::mem::take(&mut task.unseen);
+        let some = task.poll(buffers, look) | std::mem::take(&mut task.unseen);
         let lost = task.lost;
         if some {
             self.print_output();
@@ -167,6 +175,18 @@ impl Library {
             if let Some(mut message) = self.buffers().take(number) {
                 self.catching.print(&mut message.body, self.options.values[SHOW_TIDS] != 0);
             }
+        }
+    }
+
+    /// How long the next receive polls: this one found its message while it `polled`, or not.
+    fn learn(&mut self, number: c_int, since: Instant, polled: bool) {
+        let own = self.task.as_ref().map_or(0, Task::tid);
+        let source = self.buffers().get(number).map_or(own, |message| message.head.source);
+        let away = tid::is_task(source) && tid::host_of(source) != tid::host_of(own);
+        if away && since.elapsed() < SOON {
+            self.spin = AWAY_SPIN;
+        } else if polled {
+            self.spin = (self.spin * 2).min(LONGEST_SPIN);
         }
     }
 
@@ -254,7 +274,11 @@ pub fn wait(pattern: Pattern, until: Until) -> Result<Option<c_int>, Code> {
     let mut thoroughly = false;
     loop {
         let mut library = lock();
-        library.progress(thoroughly)?;
+        library.progress(match until {
+            _ if thoroughly => Look::Thorough,
+            Until::Now => Look::Glance,
+            _ => Look::Waiting,
+        })?;
         let handle = !library.handlers.is_empty();
         let found = match library.matching {
             None if !handle => find(&mut library, pattern),
@@ -272,8 +296,8 @@ pub fn wait(pattern: Pattern, until: Until) -> Result<Option<c_int>, Code> {
             }
         };
         if let Found::Message(number) = found {
-            if spinning.is_some_and(|_| !thoroughly) {
-                library.spin = (library.spin * 2).min(LONGEST_SPIN);
+            if let Some(since) = spinning {
+                library.learn(number, since, !thoroughly);
             }
             return Ok(Some(number));
         }
@@ -288,7 +312,12 @@ pub fn wait(pattern: Pattern, until: Until) -> Result<Option<c_int>, Code> {
         }
         let since = *spinning.get_or_insert_with(Instant::now);
         if !thoroughly && since.elapsed() < library.spin {
+            let shares = since.elapsed() > ALONE
+                && library.task.as_ref().is_some_and(|task| !task.direct.incoming.is_empty());
             drop(library);
+            if shares {
+                std::thread::yield_now();
+            }
             core::hint::spin_loop();
             continue;
         }
@@ -303,15 +332,13 @@ pub fn wait(pattern: Pattern, until: Until) -> Result<Option<c_int>, Code> {
             task.disarm();
             continue;
         }
-        let fds = task.descriptors();
+        let (fds, due) = (task.descriptors(), task.due());
         drop(library);
-        task::sleep(
-            &fds,
-            match until {
-                Until::Time(time) => Some(time),
-                _ => None,
-            },
-        );
+        let until = match until {
+            Until::Time(time) => Some(time),
+            _ => None,
+        };
+        task::sleep(&fds, [until, due].into_iter().flatten().min());
         if let Some(task) = &lock().task {
             task.disarm();
         }

@@ -1,6 +1,7 @@
 //! This process as a task: its links, and its connection to the virtual machine.
 
 use crate::control;
+use crate::direct::{self, Direct, Ended};
 use crate::link::incoming::Incoming;
 use crate::link::outgoing::{Carrier, Outgoing};
 use crate::link::sockets::{Arrival, Machine, Sockets};
@@ -11,6 +12,7 @@ use hpvm_pvm::limit;
 use hpvm_pvm::protocol::{Answer, Identity, Mail, Request};
 use hpvm_pvm::wire::{Bytes, LONGEST};
 use hpvm_pvm::{Code, Tid, tid};
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
@@ -24,8 +26,21 @@ const REST: Duration = Duration::from_millis(1);
 const ASK_EVERY: Duration = Duration::from_millis(200);
 /// How long somebody who is about to listen is waited for.
 const LISTENING_SOON: Duration = Duration::from_secs(1);
+/// How often a held notification is looked at by who sleeps.
+const HELD_LOOK: Duration = Duration::from_millis(100);
 /// What is said about a message beside its bytes is shorter.
 const HEADROOM: usize = 4 << 10;
+
+/// How much a call looks at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// It does not wait: links of this host, others now and then.
+    Glance,
+    /// It waits: all links.
+    Waiting,
+    /// Everything.
+    Thorough,
+}
 
 pub struct Task {
     pub identity: Identity,
@@ -35,6 +50,10 @@ pub struct Task {
     /// The link that was used last: its index.
     recent: usize,
     incoming: Vec<Incoming>,
+    /// The links to and from other hosts.
+    pub direct: Direct,
+    /// What the virtual machine has said, and when: not delivered yet.
+    told: VecDeque<(Instant, Mail)>,
     looked: Instant,
     /// The virtual machine has ended.
     pub lost: bool,
@@ -57,6 +76,7 @@ impl Task {
         let machine = Machine { nonce: identity.nonce, secret: identity.secret.0.clone() };
         let sockets = Sockets::open(machine, identity.tid, made)
             .map_err(|cause| format!("the sockets of task t{:x}: {cause}", identity.tid))?;
+        let direct = Direct::new(identity.tid);
         Ok(Task {
             identity,
             control,
@@ -64,6 +84,8 @@ impl Task {
             outgoing: Vec::new(),
             recent: 0,
             incoming: Vec::new(),
+            direct,
+            told: VecDeque::new(),
             looked: Instant::now(),
             lost: false,
             watched: false,
@@ -108,7 +130,7 @@ impl Task {
         buffers: &mut Buffers,
     ) -> Result<(), Code> {
         if tid::host_of(to) != tid::host_of(self.tid()) {
-            return self.send_away(to, head, parts);
+            return self.send_away(to, head, parts, buffers);
         }
         let Some(index) = self.link_to(to)? else { return Ok(()) };
         let mut links = std::mem::take(&mut self.outgoing);
@@ -126,8 +148,14 @@ impl Task {
 
     /// Waits a moment for a receiver that takes nothing; meanwhile this task takes what others send, so that two that send to
     /// each other do not wait for ever. An error: it cannot take more, either, or the receiver is gone.
-    fn rest(&mut self, to: Tid, buffers: &mut Buffers, asked: &mut Instant) -> io::Result<()> {
-        self.unseen |= self.poll(buffers, true);
+    fn rest(
+        &mut self,
+        to: Tid,
+        buffers: &mut Buffers,
+        asked: &mut Instant,
+        full: Option<RawFd>,
+    ) -> io::Result<()> {
+        self.unseen |= self.poll(buffers, Look::Thorough);
         if self.full {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
@@ -138,12 +166,35 @@ impl Task {
                 _ => return Err(io::ErrorKind::ConnectionReset.into()),
             }
         }
-        sleep(&self.descriptors(), Some(Instant::now() + REST));
+        let mut fds: Vec<_> = self.descriptors().into_iter().map(waiting).collect();
+        fds.extend(full.map(|fd| libc::pollfd { fd, events: libc::POLLOUT, revents: 0 }));
+        doze(&mut fds, Some(Instant::now() + REST));
         Ok(())
     }
 
-    /// To another host: by the virtual machine's processes. What they cannot pass on at once is waited for.
-    fn send_away(&mut self, to: Tid, head: &Head, parts: &[&[u8]]) -> Result<(), Code> {
+    /// To another host: by a direct link, or as long as there is none by the virtual machine's processes. What they cannot pass on
+    /// at once is waited for.
+    fn send_away(
+        &mut self,
+        to: Tid,
+        head: &Head,
+        parts: &[&[u8]],
+        buffers: &mut Buffers,
+    ) -> Result<(), Code> {
+        if let Some(mut link) = self.direct.take(to) {
+            let mut asked = None;
+            let sent = link.send(head, parts, &mut |full| {
+                let asked = asked.get_or_insert_with(Instant::now);
+                self.rest(to, buffers, asked, Some(full))
+            });
+            match sent {
+                Err(ref cause) if cause.kind() != io::ErrorKind::OutOfMemory => {
+                    self.direct.forget(to)
+                }
+                _ => self.direct.put(to, link),
+            }
+            return sent.or_else(|cause| no_task(&cause));
+        }
         let len: usize = parts.iter().map(|part| part.len()).sum();
         if len > LONGEST - HEADROOM {
             return Err(Code::NoMem);
@@ -156,6 +207,15 @@ impl Task {
             encoding: head.encoding,
             body: Bytes(parts.concat()),
         };
+        self.say(to, mail)?;
+        match self.direct.sent(to) {
+            Some(word) => self.say(to, word),
+            None => Ok(()),
+        }
+    }
+
+    /// Sends by the virtual machine's processes.
+    fn say(&mut self, to: Tid, mail: Mail) -> Result<(), Code> {
         self.control.tell(&Request::Send { to, mail }).map_err(|_| {
             self.lost = true;
             Code::SysErr
@@ -190,18 +250,17 @@ impl Task {
         }
     }
 
-    /// Takes what has come. Looks at the sockets if that was long ago, or `thoroughly`.
-    pub fn poll(&mut self, buffers: &mut Buffers, thoroughly: bool) -> bool {
+    /// Takes what has come. Looks at the sockets if that was long ago, or thoroughly.
+    pub fn poll(&mut self, buffers: &mut Buffers, look: Look) -> bool {
         let mut some = self.poll_links(buffers);
-        if thoroughly || (!some && self.looked.elapsed() >= LOOK_EVERY) {
+        if !self.direct.incoming.is_empty() && (look != Look::Glance || self.direct.is_due()) {
+            some |= self.poll_direct(buffers);
+        }
+        if look == Look::Thorough || (!some && self.looked.elapsed() >= LOOK_EVERY) {
             self.look();
             some |= self.poll_links(buffers);
-            // Behind what their senders had sent before: the end of a task is told after its last message.
-            while let Some(mail) = self.control.events.pop_front() {
-                let head = Head { target: self.tid(), ..mail.head() };
-                deliver(buffers, head, mail.body.0);
-                some = true;
-            }
+            some |= self.poll_direct(buffers);
+            some |= self.take_told(buffers);
         }
         if self.watched {
             self.arm();
@@ -245,10 +304,77 @@ impl Task {
         some
     }
 
+    /// The same of other hosts' tasks.
+    fn poll_direct(&mut self, buffers: &mut Buffers) -> bool {
+        let mut some = false;
+        let ready = ready(self.direct.open());
+        let mut ready = ready.iter();
+        let mut links = std::mem::take(&mut self.direct.incoming);
+        links.retain_mut(|link| {
+            if !link.is_open || ready.next() == Some(&false) {
+                return true;
+            }
+            if buffers.waiting_bytes() > self.limit {
+                self.full |= is_readable(link.as_raw_fd());
+                return true;
+            }
+            let mut whole = Vec::new();
+            let polled = {
+                let mut memory = |len| buffers.try_memory(len);
+                link.poll(&mut memory, &mut |head, bytes| whole.push((head, bytes)))
+            };
+            for (head, bytes) in whole {
+                deliver(buffers, head, bytes);
+                some = true;
+            }
+            if let Err(Ended::Garbled(cause)) = &polled {
+                let (own, from) = (self.identity.tid, link.from);
+                eprintln!("libpvm [t{own:x}]: the connection from t{from:x} is closed: {cause}");
+            }
+            polled.is_ok()
+        });
+        self.direct.incoming = links;
+        some
+    }
+
+    /// Delivers what the virtual machine has said, behind what its senders had sent before: the end of a task is told after its
+    /// last message.
+    fn take_told(&mut self, buffers: &mut Buffers) -> bool {
+        let mut some = false;
+        if !self.control.events.is_empty() {
+            let now = Instant::now();
+            self.told.extend(self.control.events.drain(..).map(|mail| (now, mail)));
+        }
+        while let Some((since, mail)) = self.told.pop_front() {
+            if direct::is_word(&mail) {
+                if let Some(answer) = self.direct.heard(mail.source, mail.tag, &mail.body.0) {
+                    // That the virtual machine has ended is noted.
+                    let _ = self.say(mail.source, answer);
+                }
+                continue;
+            }
+            if self.direct.holds(&mail, since, self.full) {
+                self.told.push_front((since, mail));
+                break;
+            }
+            let head = Head { target: self.tid(), ..mail.head() };
+            deliver(buffers, head, mail.body.0);
+            some = true;
+        }
+        some
+    }
+
+    /// When who sleeps has to look although nothing happens.
+    pub fn due(&self) -> Option<Instant> {
+        (!self.told.is_empty()).then(|| Instant::now() + HELD_LOOK)
+    }
+
     /// Looks at the sockets.
     fn look(&mut self) {
         self.looked = Instant::now();
-        let mut fds: Vec<_> = self.descriptors().into_iter().map(waiting).collect();
+        let (own, seldom) = (self.own_descriptors(), self.direct.seldom());
+        let first = own.len();
+        let mut fds: Vec<_> = own.into_iter().chain(seldom).map(waiting).collect();
         // SAFETY: as many as the vector has.
         let ready = unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, 0) };
         if ready <= 0 {
@@ -257,6 +383,12 @@ impl Task {
         // Before the links: what it tells happened after what the links have.
         if fds[0].revents != 0 && self.control.look().is_err() {
             self.lost = true;
+        }
+        if fds[first..].iter().any(|fd| fd.revents != 0) {
+            for (to, word) in self.direct.look() {
+                // That the virtual machine has ended is noted.
+                let _ = self.say(to, word);
+            }
         }
         self.sockets.quiet();
         for Arrival { from, generation, segment } in self.sockets.arrivals() {
@@ -270,6 +402,13 @@ impl Task {
 
     /// What to sleep on; the first is the virtual machine's.
     pub fn descriptors(&self) -> Vec<RawFd> {
+        let mut all = self.own_descriptors();
+        all.extend(self.direct.seldom().chain(self.direct.open()));
+        all
+    }
+
+    /// Those of this host.
+    fn own_descriptors(&self) -> Vec<RawFd> {
         std::iter::once(self.control_fd()).chain(self.sockets.descriptors()).collect()
     }
 
@@ -311,13 +450,16 @@ impl Carrier for Sending<'_> {
 
     fn rest(&mut self, to: Tid) -> io::Result<()> {
         let asked = self.asked.get_or_insert_with(Instant::now);
-        self.task.rest(to, self.buffers, asked)
+        self.task.rest(to, self.buffers, asked, None)
     }
 }
 
 /// Sleeps until one of the descriptors is ready, or until the time.
 pub fn sleep(fds: &[RawFd], until: Option<Instant>) {
-    let mut fds: Vec<_> = fds.iter().copied().map(waiting).collect();
+    doze(&mut fds.iter().copied().map(waiting).collect::<Vec<_>>(), until);
+}
+
+fn doze(fds: &mut [libc::pollfd], until: Option<Instant>) {
     let millis = until.map_or(-1, |until| {
         let left = until.saturating_duration_since(Instant::now());
         // Rounded up: who wakes too early would have to poll until it is time.
@@ -325,6 +467,25 @@ pub fn sleep(fds: &[RawFd], until: Option<Instant>) {
     });
     // SAFETY: as many as the vector has.
     unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, millis) };
+}
+
+/// Which of several descriptors have something to read. Of one that is found out by reading.
+fn ready(fds: impl Iterator<Item = RawFd>) -> Vec<bool> {
+    let mut fds: Vec<_> = fds.map(waiting).collect();
+    if fds.len() < 2 {
+        return Vec::new();
+    }
+    // SAFETY: as many as the vector has.
+    if unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, 0) } <= 0 {
+        return vec![false; fds.len()];
+    }
+    fds.iter().map(|fd| fd.revents != 0).collect()
+}
+
+fn is_readable(fd: RawFd) -> bool {
+    let mut fd = waiting(fd);
+    // SAFETY: one descriptor.
+    unsafe { libc::poll(&raw mut fd, 1, 0) > 0 }
 }
 
 fn waiting(fd: RawFd) -> libc::pollfd {

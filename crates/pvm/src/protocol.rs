@@ -27,6 +27,11 @@ pub const CLAIM: &str = "PVM_TASK_CLAIM";
 pub const SYSTEM_CONTEXT: i32 = 0x7ffff;
 /// Output of a task, on its way to `pvm_catchout`.
 pub const OUTPUT_TAG: i32 = 0x8003_0005_u32 as i32;
+/// Between the libraries of two tasks of different hosts: one wants to send to the other directly; where the other listens for it; and
+/// messages come directly from here on.
+pub const DIRECT_ASK: i32 = 0x8003_0101_u32 as i32;
+pub const DIRECT_CARD: i32 = 0x8003_0102_u32 as i32;
+pub const DIRECT_SWITCH: i32 = 0x8003_0103_u32 as i32;
 /// Of messages among the members of a group.
 pub const GROUP_CONTEXT: i32 = 0x7fffc;
 

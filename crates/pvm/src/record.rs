@@ -48,7 +48,7 @@ pub fn decode(bytes: &[u8; HEAD as usize], source: i32) -> (Head, u64) {
 }
 
 /// The longest message that a link carries: more than any memory has.
-const LONGEST: u64 = 1 << 40;
+pub const LONGEST: u64 = 1 << 40;
 
 /// A message that is not whole yet.
 struct Partial {

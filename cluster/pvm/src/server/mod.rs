@@ -1,5 +1,5 @@
 //! The process of a virtual machine: one per user and name on each of its hosts. That of the first host holds the tables ([`Machine`]); each
-//! starts the tasks of its host and carries their output ([`local`]), and the messages between hosts. Messages inside a host
+//! starts the tasks of its host and carries their output ([`local`]), and messages between hosts until tasks have direct links. Messages inside a host
 //! do not go through it.
 
 mod channel;

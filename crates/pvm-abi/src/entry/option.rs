@@ -35,6 +35,10 @@ pub extern "C" fn pvm_setopt(what: c_int, value: c_int) -> c_int {
         let mut library = enrolled()?;
         let before = std::mem::replace(&mut library.options.values[what], value);
         let options = library.options.values;
+        if what == library::ROUTE {
+            let allowed = value != library::DONT_ROUTE;
+            library.enroll()?.direct.allowed = allowed;
+        }
         if matches!(
             what,
             library::SELF_OUTPUT_TID | library::SELF_OUTPUT_CODE | library::SELF_OUTPUT_CONTEXT

@@ -2,6 +2,7 @@
 
 use super::message::numbers;
 use crate::library::{self, Library, enrolled, finish, lock, string, tell};
+use crate::task::Look;
 use core::ffi::{CStr, c_char, c_int};
 use hpvm_pvm::protocol::{Answer, Destination, Request, Start, TaskLine};
 use hpvm_pvm::wire::Bytes;
@@ -94,7 +95,10 @@ pub extern "C" fn pvm_exit() -> c_int {
             wait_for_output()?;
         }
         let mut library = lock();
-        let answer = library.task.as_mut().map(|task| task.ask(&Request::Exit {}));
+        let answer = library.task.as_mut().map(|task| {
+            task.direct.flush();
+            task.ask(&Request::Exit {})
+        });
         library.task = None;
         library.handlers.clear();
         match answer {
@@ -107,15 +111,15 @@ pub extern "C" fn pvm_exit() -> c_int {
 
 fn wait_for_output() -> Result<(), Code> {
     let mut library = lock();
-    library.progress(true)?;
+    library.progress(Look::Thorough)?;
     if !library.catching.is_open() {
         return Ok(());
     }
     let Some(task) = &library.task else { return Err(Code::SysErr) };
     // Output comes from the virtual machine.
-    let from = task.control_fd();
+    let (from, due) = (task.control_fd(), task.due());
     drop(library);
-    crate::task::sleep(&[from], None);
+    crate::task::sleep(&[from], due);
     Ok(())
 }
 
@@ -187,7 +191,7 @@ pub unsafe extern "C" fn pvm_spawn(
             return Err(Code::BadMsg);
         };
         // The messages that say which output to wait for are here by now.
-        library.progress(true)?;
+        library.progress(Look::Thorough)?;
         if !tids.is_null() && got.len() <= count as usize {
             // SAFETY: the caller's array of `count` numbers.
             unsafe { got.as_ptr().copy_to_nonoverlapping(tids, got.len()) };
