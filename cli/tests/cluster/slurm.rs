@@ -200,7 +200,7 @@ fn slurm_has_the_jobs_and_the_words_are_ours() {
     front.until(first, "ended");
     front.until(held, "ended");
     assert_eq!(front.until(depends, "ended")["exit_code"], 0);
-    let script = "#!/bin/sh\n#SBATCH -a 1,4-8:4\n#SBATCH -o step-%a\necho $HPVM_ARRAY_TASK_ID of $HPVM_ARRAY_JOB_ID \
+    let script = "#!/bin/bash\n#SBATCH -a 1,4-8:4\n#SBATCH -o step-%a\necho $HPVM_ARRAY_TASK_ID of $HPVM_ARRAY_JOB_ID \
                   step $HPVM_ARRAY_TASK_STEP $SLURM_ARRAY_TASK_STEP line $LINENO\n";
     std::fs::write(front.dir.path().join("array.sh"), script).unwrap();
     let steps = front.submit(&["array.sh"]);
@@ -264,7 +264,7 @@ fn hosts_are_drained_and_users_have_their_uids() {
 fn an_end_is_asked_for_until_slurm_says_it() {
     let Some(front) = Front::start() else { return };
     let file = |name: &str| front.dir.path().join(name);
-    let silent = file("silent");
+    let (silent, data) = (file("silent"), file("data"));
     // The words of Slurm's own commands when the controller does not answer.
     let failing = |program: &str, said: &str| {
         let text = format!("[ -e {} ] && {{ echo '{said}' >&2; exit 1; }}", silent.display());
@@ -287,7 +287,7 @@ fn an_end_is_asked_for_until_slurm_says_it() {
     };
     assert!(common::until(|| asked("does not answer")), "{}", front.show(id));
     assert!(front.good(&["queue"]).contains("does not answer"), "{}", front.good(&["queue"]));
-    let doctor = front.hpvm(&["doctor"]);
+    let doctor = front.hpvm(&["doctor", "--data", data.to_str().unwrap()]);
     let text = String::from_utf8_lossy(&doctor.stdout).into_owned();
     assert!(text.contains(&format!("the end of job {id} is not known")), "{text}");
 
@@ -304,6 +304,6 @@ fn an_end_is_asked_for_until_slurm_says_it() {
         (&3.into(), &"2026-11-24T01:55:42.000Z".into()),
         "{job}"
     );
-    let doctor = front.hpvm(&["doctor"]);
+    let doctor = front.hpvm(&["doctor", "--data", data.to_str().unwrap()]);
     assert!(!String::from_utf8_lossy(&doctor.stdout).contains("is not known"), "{doctor:?}");
 }
