@@ -5,7 +5,7 @@ use std::fmt::Write;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use hpvm_queue::describe::time;
 use hpvm_queue::job::{JobSummary, Outcome, State};
-use hpvm_queue::name::Name;
+use hpvm_queue::name::shown;
 use hpvm_queue::time::Stamp;
 use hpvm_serve::api::types::{Host, HostState, Hosts, Job, JobList};
 use hpvm_serve::client::Client;
@@ -140,7 +140,7 @@ pub fn columns<const N: usize>(rows: &[[String; N]], last: impl Iterator<Item = 
 }
 
 fn row(job: &JobSummary, now: Stamp) -> [String; 7] {
-    let id = Name::from(job).to_string();
+    let id = shown(job);
     let used = job.started.map_or(0, |started| job.ended.unwrap_or(now).since(started));
     let state = match (job.cancelling, job.state) {
         (true, _) => "cancelling",
@@ -199,7 +199,7 @@ pub fn show(matches: &ArgMatches) -> Result<i32, String> {
 
 fn description(job: &Job) -> String {
     let own = &job.summary;
-    let mut out = format!("Job {} {}\n", Name::from(own), printable(&own.name, 200));
+    let mut out = format!("Job {} {}\n", shown(own), printable(&own.name, 200));
     let mut line = |name: &str, value: Option<String>| {
         if let Some(value) = value {
             // Writing to a String cannot fail.

@@ -137,7 +137,7 @@ fn tasks_of_an_array_are_named_as_slurms_users_know_them() {
     assert_eq!(server.until(of_task, "ended")["exit_code"], 0);
     let reason = server.show(of_all)["reason"].to_string();
     assert!(reason.contains(&format!("waits for the end of job {id}")), "{reason}");
-    let expected = format!("{id} {id} 5 5 10 0 9\n");
+    let expected = format!("{id} {id} 5 5 10 0 9 1 1\n");
     let out = server.dir.path().join(format!("out-{id}_5"));
     assert_eq!(std::fs::read_to_string(out).unwrap(), expected);
     assert_eq!(server.good(&["logs", &name(5)]), expected);
@@ -152,7 +152,7 @@ fn tasks_of_an_array_are_named_as_slurms_users_know_them() {
 
 const VARIABLES: &str = "echo $HPVM_ARRAY_JOB_ID $SLURM_ARRAY_JOB_ID $HPVM_ARRAY_TASK_ID \
                          $SLURM_ARRAY_TASK_ID $SLURM_ARRAY_TASK_COUNT $HPVM_ARRAY_TASK_MIN \
-                         $SLURM_ARRAY_TASK_MAX";
+                         $SLURM_ARRAY_TASK_MAX $HPVM_ARRAY_TASK_STEP $SLURM_ARRAY_TASK_STEP";
 
 #[test]
 fn a_launcher_in_a_script_starts_as_many_ranks_as_were_asked_for() {

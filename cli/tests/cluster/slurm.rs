@@ -36,6 +36,8 @@ impl Front {
         let data = data.to_str().unwrap();
         let flags = ["serve", "-q", "--listen", "127.0.0.1:0", "--data", data];
         let mut command = self.command(&flags);
+        let path = std::env::var("PATH").unwrap_or_default();
+        command.env("PATH", format!("{}:{path}", self.dir.path().join("bin").display()));
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -77,6 +79,22 @@ impl Front {
         let reached = common::until(|| self.show(id)["state"] == state);
         assert!(reached, "job {id} does not become {state}: {}", self.show(id));
         self.show(id)
+    }
+
+    /// In the place of one of Slurm's commands the server finds a script, where `$0.real` is the real one.
+    fn replace(&self, program: &str, script: &str) {
+        let folder = self.dir.path().join("bin");
+        std::fs::create_dir_all(&folder).unwrap();
+        let real = self.cluster.command(&["which", program]).output().unwrap();
+        let real = String::from_utf8_lossy(&real.stdout).trim().to_string();
+        let path = folder.join(program);
+        // There already when it is replaced once more.
+        let _ = std::os::unix::fs::symlink(real, folder.join(format!("{program}.real")));
+        let new = folder.join("new");
+        std::fs::write(&new, format!("#!/bin/sh\n{script}\n")).unwrap();
+        let run = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&new, run).unwrap();
+        std::fs::rename(new, path).unwrap();
     }
 
     fn kill(&mut self) {
@@ -143,7 +161,11 @@ fn slurm_has_the_jobs_and_the_words_are_ours() {
         job["reason"].as_str().unwrap().contains(word)
     };
     assert!(common::until(|| waits(array, "Resources")), "{}", front.show(array));
-    assert!(front.show(array)["reason"].as_str().unwrap().contains("array 0-3%2"));
+    let line = format!("{array}_[0-3%2]");
+    assert!(front.good(&["queue"]).contains(&line), "{}", front.good(&["queue"]));
+    // Slurm says `slurm-N_4294967294.out` of it, which will be no task's.
+    front.good(&["logs", &array.to_string()]);
+    assert!(!front.good(&["show", &array.to_string()]).contains("4294967294"));
     assert!(common::until(|| waits(depends, "Dependency")), "{}", front.show(depends));
     assert!(front.good(&["nodes", "--json"]).contains("\"cpus_reserved\":4"));
     assert!(front.good(&["queues"]).contains("all"));
@@ -178,6 +200,13 @@ fn slurm_has_the_jobs_and_the_words_are_ours() {
     front.until(first, "ended");
     front.until(held, "ended");
     assert_eq!(front.until(depends, "ended")["exit_code"], 0);
+    let script = "#!/bin/bash\n#SBATCH -a 1,4-8:4\n#SBATCH -o step-%a\necho $HPVM_ARRAY_TASK_ID of $HPVM_ARRAY_JOB_ID \
+                  step $HPVM_ARRAY_TASK_STEP $SLURM_ARRAY_TASK_STEP line $LINENO\n";
+    std::fs::write(front.dir.path().join("array.sh"), script).unwrap();
+    let steps = front.submit(&["array.sh"]);
+    front.good(&["wait", &steps.to_string()]);
+    let said = std::fs::read_to_string(front.dir.path().join("step-4")).unwrap();
+    assert_eq!(said, format!("4 of {steps} step 4 4 line 4\n"));
     let tasks = front.good(&["queue", "-a", "--json"]);
     let tasks: Value = serde_json::from_str(&tasks).unwrap();
     let of_array = |job: &&Value| job["array"]["id"] == array;
@@ -229,4 +258,52 @@ fn hosts_are_drained_and_users_have_their_uids() {
         front.good(&["cancel", &id.to_string()]);
         front.until(id, "ended");
     }
+}
+
+#[test]
+fn an_end_is_asked_for_until_slurm_says_it() {
+    let Some(front) = Front::start() else { return };
+    let file = |name: &str| front.dir.path().join(name);
+    let (silent, data) = (file("silent"), file("data"));
+    // The words of Slurm's own commands when the controller does not answer.
+    let failing = |program: &str, said: &str| {
+        let text = format!("[ -e {} ] && {{ echo '{said}' >&2; exit 1; }}", silent.display());
+        front.replace(program, &format!("{text}\nexec \"$0.real\" \"$@\""));
+    };
+    let script = format!("until [ -e {} ]; do sleep 0.05; done; exit 3", file("go").display());
+    let id = front.submit(&["-o", "/dev/null", "sh", "-c", &script]);
+    front.until(id, "running");
+    failing(
+        "scontrol",
+        "slurm_load_jobs error: Unable to contact slurm controller (connect failure)",
+    );
+    std::fs::write(&silent, "").unwrap();
+    std::fs::write(file("go"), "").unwrap();
+    let ended = || front.slurm(&["squeue", "-h", "-t", "all", "-o", "%T", "-j", &id.to_string()]);
+    assert!(common::until(|| ended().trim() == "FAILED"), "{}", ended());
+    let asked = |words: &str| {
+        let job = front.show(id);
+        job["state"] == "running" && job["reason"].as_str().is_some_and(|why| why.contains(words))
+    };
+    assert!(common::until(|| asked("does not answer")), "{}", front.show(id));
+    assert!(front.good(&["queue"]).contains("does not answer"), "{}", front.good(&["queue"]));
+    let doctor = front.hpvm(&["doctor", "--data", data.to_str().unwrap()]);
+    let text = String::from_utf8_lossy(&doctor.stdout).into_owned();
+    assert!(text.contains(&format!("the end of job {id} is not known")), "{text}");
+
+    // Squeue and the controller have forgotten it meanwhile, and the accounting does not answer either.
+    failing("sacct", "sacct: error: Problem talking to the database: Connection refused");
+    front.replace("squeue", "true");
+    front.replace("scontrol", "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1");
+    assert!(common::until(|| asked("Connection refused")), "{}", front.show(id));
+    let row = format!("{id}|FAILED|3:0|1795485340|1795485342");
+    front.replace("sacct", &format!("echo '0{row}'; echo '{row}'"));
+    let job = front.until(id, "ended");
+    assert_eq!(
+        (&job["exit_code"], &job["end"]),
+        (&3.into(), &"2026-11-24T01:55:42.000Z".into()),
+        "{job}"
+    );
+    let doctor = front.hpvm(&["doctor", "--data", data.to_str().unwrap()]);
+    assert!(!String::from_utf8_lossy(&doctor.stdout).contains("is not known"), "{doctor:?}");
 }

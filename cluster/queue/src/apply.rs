@@ -200,6 +200,7 @@ pub mod tests {
             restarts: 0,
             last_failure: None,
             eligible: None,
+            waiting: None,
         };
         let spec = JobSpec { command: vec!["x".into()], ..JobSpec::default() };
         Job { summary, spec, allocation: Vec::new() }

@@ -184,6 +184,12 @@ pub fn array(text: &str) -> Result<(Vec<u32>, Option<u32>), String> {
     Ok((tasks.into_iter().collect(), at_once))
 }
 
+/// What Slurm calls the step of such a list: that of its first range that has one, else 1.
+pub fn array_step(text: &str) -> u32 {
+    let steps = text.split([',', '%']).filter_map(|part| part.split_once(':'));
+    steps.filter_map(|(_, step)| step.parse().ok()).next().unwrap_or(1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -229,6 +235,13 @@ mod tests {
         assert_eq!(array("5,1-9:4%2"), Ok((vec![1, 5, 9], Some(2))));
         for bad in ["", "x", "1-", "-1", "3-1", "1:0", "1%0", "1%", "0-4000000000", "1--2", "+1"] {
             assert!(array(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn steps_are_those_of_slurm() {
+        for (list, step) in [("0-9:3", 3), ("1,3,7", 1), ("5,1-9:4%2", 4), ("0-3%2", 1)] {
+            assert_eq!(array_step(list), step, "{list}");
         }
     }
 

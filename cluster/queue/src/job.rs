@@ -315,6 +315,10 @@ pub struct JobSummary {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub eligible: Option<Stamp>,
+    /// The tasks of an array that this record stands for, as Slurm writes them: `1-9%2`. Each has a record of
+    /// its own once it starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<String>,
 }
 
 fn is_zero(number: &u32) -> bool {

@@ -41,6 +41,14 @@ impl fmt::Display for Name {
     }
 }
 
+/// A job in lists and titles: its name, and of an array's tasks that wait in one record those, `5_[1-9%2]`.
+pub fn shown(job: &JobSummary) -> String {
+    match &job.waiting {
+        Some(tasks) => format!("{}_[{tasks}]", job.id),
+        None => Name::from(job).to_string(),
+    }
+}
+
 impl FromStr for Name {
     type Err = String;
 

@@ -16,6 +16,7 @@ use crate::problem::Problem;
 use hpvm_queue::job::{Job, JobId, State};
 use hpvm_queue::slurm::Slurm;
 use hpvm_queue::slurm::nodes::{Node, NodeState, Partition};
+use hpvm_queue::slurm::rows::is_waiting_array;
 use hpvm_queue::store::jobs::New;
 use hpvm_queue::store::rules::QueueLimits;
 use hpvm_queue::time::Stamp;
@@ -25,7 +26,7 @@ const EVERY: Duration = Duration::from_secs(2);
 const SHARE: u32 = 10;
 /// How often the end of the server is looked for meanwhile.
 const LOOK: Duration = Duration::from_millis(100);
-/// Jobs that are gone from Slurm, asked for in one round.
+/// Ended jobs that are asked for in one round: as many as the controller answers in a moment.
 const VANISHED: usize = 50;
 
 /// What Slurm has refused or not answered.
@@ -57,13 +58,14 @@ fn round(app: &App, slurm: &Slurm) {
         let before = before.map_err(|error| error.to_string())?;
         let there: BTreeSet<JobId> = seen.jobs.iter().map(Job::id).collect();
         let mut jobs = changed(app, slurm, seen.jobs)?;
-        let gone = before.iter().filter(|job| !there.contains(&job.id)).take(VANISHED);
-        let now = Stamp::now();
-        jobs.extend(gone.map(|job| slurm.vanished(job, now)));
+        let gone = before.into_iter().filter(|job| !there.contains(&job.id));
+        let due = gone.filter(|job| slurm.is_due(job.id)).take(VANISHED);
+        jobs.extend(slurm.vanished(&due.collect::<Vec<_>>(), Stamp::now()));
         Ok(jobs)
     });
+    let trouble = slurm.trouble();
     // Errors of the store are among the problems that /info tells.
-    let _ = app.queue.call(move |manager| manager.mirror(seen));
+    let _ = app.queue.call(move |manager| manager.mirror(seen, trouble));
     if let Ok(nodes) = slurm.nodes() {
         let local = app.hosts.borrow().iter().find(|h| h.name == app.place.host).cloned();
         let hosts: Vec<_> = nodes.into_iter().map(|node| host(node, local.as_ref())).collect();
@@ -79,11 +81,13 @@ fn changed(app: &App, slurm: &Slurm, seen: Vec<Job>) -> Result<Vec<Job>, String>
     let ids: Vec<JobId> = ended.iter().map(Job::id).filter(|id| !forgotten.contains(id)).collect();
     let news = app.queue.call(move |manager| manager.store().not_ended(&ids));
     let news = news.map_err(|e| e.to_string())?.map_err(|e| e.to_string())?;
-    let mut ended: Vec<Job> = ended.into_iter().filter(|job| news.contains(&job.id())).collect();
+    let news: BTreeSet<JobId> = news.into_iter().collect();
+    let recorded = ended.iter().map(Job::id).filter(|id| !news.contains(id));
+    let settled: BTreeSet<JobId> = jobs.iter().map(Job::id).chain(recorded).collect();
+    slurm.settled(|id| settled.contains(&id));
+    let due = ended.into_iter().filter(|job| news.contains(&job.id()) && slurm.is_due(job.id()));
     // The rest is asked for in the next rounds.
-    ended.truncate(VANISHED);
-    slurm.outcomes(&mut ended);
-    jobs.extend(ended);
+    jobs.extend(slurm.outcomes(due.take(VANISHED).collect()));
     Ok(jobs)
 }
 
@@ -209,7 +213,8 @@ async fn refresh(app: &App, slurm: Slurm, id: JobId) -> Result<(), Problem> {
     blocking(move || {
         let seen = slurm.job(id).map_err(refused)?;
         let jobs = changed(&shared, &slurm, seen.jobs).map_err(refused)?;
-        shared.queue.call(move |manager| manager.mirror(Ok(jobs)))??;
+        let trouble = slurm.trouble();
+        shared.queue.call(move |manager| manager.mirror(Ok(jobs), trouble))??;
         Ok(())
     })
     .await
@@ -252,6 +257,10 @@ pub fn output(app: &App, slurm: &Slurm, job: &Job, stderr: bool) -> Result<Optio
 fn located(app: &App, slurm: &Slurm, job: &Job, stderr: bool) -> Result<Option<String>, Problem> {
     let id = job.id();
     let Ok(fields) = slurm.details(id) else { return Ok(None) };
+    if is_waiting_array(&fields) {
+        // Each task will have a file of its own.
+        return Ok(None);
+    }
     let mut spec = job.spec.clone();
     spec.stdout = fields.get("StdOut").cloned();
     spec.stderr = fields.get("StdErr").cloned();

@@ -1106,6 +1106,11 @@ export interface components {
             /** Format: int64 */
             time_limit_seconds?: number | null;
             user: string;
+            /**
+             * @description The tasks of an array that this record stands for, as Slurm writes them: `1-9%2`. Each has a record of
+             *     its own once it starts.
+             */
+            waiting?: string | null;
         };
         /** @description The ranks of one launch on one host. */
         Launch: {

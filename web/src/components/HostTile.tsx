@@ -2,7 +2,7 @@
 
 import { useCallback } from "preact/hooks";
 import type { CpuUse, Host, JobSummary } from "../api/types";
-import { nameOf } from "../model/name";
+import { nameOf, shownName } from "../model/name";
 import { bytes, percent, rate } from "../model/units";
 import { now } from "../state/clock";
 import { isOld, RECENT, recentUse } from "../state/hosts";
@@ -26,7 +26,7 @@ export function HostTile({ host, jobs }: { host: Host; jobs: readonly JobSummary
         {jobs.slice(0, 4).map((job) => (
           <li>
             <a href={jobPath(nameOf(job))}>
-              {nameOf(job)} {job.name}
+              {shownName(job)} {job.name}
             </a>
           </li>
         ))}

@@ -9,7 +9,7 @@ import { StateOf } from "../components/State";
 import { Grid } from "../components/VirtualList";
 import { useKeys } from "../keys/keys";
 import { matches, parseFilter, query } from "../model/filter";
-import { nameOf } from "../model/name";
+import { nameOf, shownName } from "../model/name";
 import { percent } from "../model/units";
 import { recentUse, version as hostsVersion } from "../state/hosts";
 import * as jobs from "../state/jobs";
@@ -161,7 +161,7 @@ function Cells({ job }: { job: JobSummary }) {
     <>
       <span role="gridcell" class="number">
         <a href={jobPath(nameOf(job))} tabIndex={-1}>
-          {nameOf(job)}
+          {shownName(job)}
         </a>
       </span>
       <span role="gridcell">

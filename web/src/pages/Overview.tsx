@@ -8,7 +8,7 @@ import { Command, Empty, HintNote, Panel, Progress, When } from "../components/s
 import { StateOf } from "../components/State";
 import * as hosts from "../state/hosts";
 import * as jobs from "../state/jobs";
-import { nameOf } from "../model/name";
+import { nameOf, shownName } from "../model/name";
 import { since } from "../model/outcome";
 import { jobPath } from "../state/route";
 
@@ -96,7 +96,7 @@ function List({ jobs, empty, children }: ListProps) {
       {jobs.slice(0, ROWS).map((job) => (
         <li key={job.id}>
           <a href={jobPath(nameOf(job))}>
-            <span class="number">{nameOf(job)}</span> {job.name}
+            <span class="number">{shownName(job)}</span> {job.name}
           </a>
           <StateOf job={job} />
           <span class="more">{children(job)}</span>

@@ -2,7 +2,7 @@
 
 use hpvm_queue::describe::time;
 use hpvm_queue::job::{JobSummary, State};
-use hpvm_queue::name::Name;
+use hpvm_queue::name::shown;
 use hpvm_queue::time::Stamp;
 use hpvm_serve::api::types::{Host, HostState, Rank, RankState, Ranks};
 use ratatui::Frame;
@@ -214,7 +214,7 @@ fn job_row(job: &JobSummary, now: Stamp) -> ([String; 8], Vec<Style>) {
         other => (other.name(), Style::new().fg(Color::Yellow)),
     };
     let row = [
-        Name::from(job).to_string(),
+        shown(job),
         printable(&job.name, NAME_MAX),
         printable(&job.user, NAME_MAX),
         state.into(),
@@ -228,7 +228,7 @@ fn job_row(job: &JobSummary, now: Stamp) -> ([String; 8], Vec<Style>) {
 
 fn draw_ranks(frame: &mut Frame, area: Rect, model: &Model, now: Stamp) {
     let Some(job) = model.selected(now) else { return };
-    let title = format!("Ranks of job {} {}", Name::from(job), printable(&job.name, NAME_MAX));
+    let title = format!("Ranks of job {} {}", shown(job), printable(&job.name, NAME_MAX));
     let ranks = match model.ranks_of(job.id) {
         Some(Ok(ranks)) if job.state == State::Running => ranks,
         known => {

@@ -196,6 +196,8 @@ impl Settings {
                 let count = i64::try_from(tasks.len()).unwrap_or(i64::MAX);
                 let (first, last) = (i64::from(*first), i64::from(*last));
                 numbers.extend([("TASK_COUNT", count), ("TASK_MIN", first), ("TASK_MAX", last)]);
+                let step = job.spec.array.as_deref().map_or(1, check::array_step);
+                numbers.push(("TASK_STEP", step.into()));
             }
             for (name, number) in numbers {
                 set(&format!("HPVM_ARRAY_{name}"), number.to_string());

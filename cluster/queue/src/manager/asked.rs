@@ -244,11 +244,15 @@ impl Manager {
         }
     }
 
-    /// Takes over what another queue says of its jobs, or why it says nothing.
-    pub fn mirror(&mut self, seen: Result<Vec<Job>, String>) -> Result<(), StoreError> {
+    /// Takes over what another queue says of its jobs, with what it cannot say, or why it says nothing.
+    pub fn mirror(
+        &mut self,
+        seen: Result<Vec<Job>, String>,
+        trouble: Option<String>,
+    ) -> Result<(), StoreError> {
         match seen {
             Ok(jobs) => {
-                self.elsewhere = None;
+                self.elsewhere = trouble;
                 self.store.mirror(&jobs)
             }
             Err(text) => {

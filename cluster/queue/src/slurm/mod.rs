@@ -5,6 +5,8 @@
 //! [`submit`] hands in; the server's store mirrors it ([`crate::store::mirror`]), so that lists,
 //! pages, events and history are the same as of the embedded queue, and remember what Slurm forgets.
 
+mod asking;
+pub mod ends;
 pub mod nodes;
 pub mod rows;
 mod run;
@@ -13,13 +15,13 @@ pub mod submit;
 
 use std::collections::BTreeMap;
 
-use crate::job::{Job, JobId, JobSummary, Outcome, OutcomeKind, State};
+use std::sync::{Arc, Mutex};
+
+use crate::job::{Job, JobId};
 use crate::time::Stamp;
+use asking::Asking;
 use nodes::{Node, Partition};
 use run::{Failed, run};
-
-/// Jobs of which the details are asked at once: as many as the controller answers in a moment.
-const DETAILS: usize = 50;
 
 /// What Slurm says of all jobs, at one moment.
 #[derive(Clone, Debug, Default)]
@@ -27,14 +29,16 @@ pub struct Seen {
     pub jobs: Vec<Job>,
 }
 
-/// The way to a Slurm.
+/// The way to a Slurm. Copies are the same one.
 #[derive(Clone, Debug, Default)]
-pub struct Slurm;
+pub struct Slurm {
+    asking: Arc<Mutex<Asking>>,
+}
 
 impl Slurm {
     /// Whether a Slurm answers here; with why not.
     pub fn find() -> Result<Slurm, String> {
-        run("scontrol", &["ping"], None).map(|_| Slurm).map_err(|failed| failed.text())
+        run("scontrol", &["ping"], None).map(|_| Slurm::default()).map_err(|failed| failed.text())
     }
 
     /// All jobs that Slurm knows, the ended of the last minutes included.
@@ -55,56 +59,15 @@ impl Slurm {
         Ok(Seen { jobs: rows::parse(&text, &mark, Stamp::now()) })
     }
 
-    /// How jobs ended: by the controller while it remembers, by the accounting afterwards. What
-    /// neither knows is said to be unknown.
-    pub fn outcomes(&self, ended: &mut [Job]) {
-        for job in ended.iter_mut().take(DETAILS) {
-            let known = self.details(job.id()).ok().and_then(|fields| rows::outcome(&fields));
-            if let Some(outcome) = known.or_else(|| self.accounted(job)) {
-                job.summary.outcome = Some(outcome);
-            }
-        }
-    }
-
-    /// A job that squeue no longer knows: how it ended.
-    pub fn vanished(&self, before: &JobSummary, now: Stamp) -> Job {
-        let mut summary = before.clone();
-        summary.state = State::Ended;
-        summary.cancelling = false;
-        summary.reason = None;
-        summary.estimated_start = None;
-        summary.ended = Some(now);
-        let mut job = Job { summary, spec: Default::default(), allocation: Vec::new() };
-        let outcome = self.accounted(&mut job);
-        job.summary.outcome = outcome.or_else(|| {
-            let text = "Slurm no longer knows how the job ended, and keeps no accounting";
-            Some(Outcome::of(OutcomeKind::Unknown).with(text))
-        });
-        job
-    }
-
-    /// What the accounting says, with the times of start and end.
-    fn accounted(&self, job: &mut Job) -> Option<Outcome> {
-        let id = job.id().to_string();
-        let format = "--format=State,ExitCode,Start,End";
-        let args = ["--noheader", "--parsable2", "--allocations", "--jobs", &id, format];
-        let text = run("sacct", &args, None).ok()?;
-        let mut words = text.lines().next()?.split('|');
-        let (state, code) = (words.next()?, words.next()?);
-        let time = |word: Option<&str>| word.and_then(|word| word.parse::<i64>().ok());
-        let start = time(words.next()).map(|seconds| Stamp(seconds * 1000));
-        let end = time(words.next()).map(|seconds| Stamp(seconds * 1000));
-        job.summary.started = start.or(job.summary.started);
-        job.summary.ended = end.max(job.summary.started).or(job.summary.ended);
-        rows::ended(state, code)
-    }
-
     /// What `scontrol show job` says, by name.
     pub fn details(&self, id: JobId) -> Result<BTreeMap<String, String>, String> {
+        self.shown(id).map_err(|failed| failed.text())
+    }
+
+    fn shown(&self, id: JobId) -> Result<BTreeMap<String, String>, Failed> {
         let id = id.to_string();
-        let text = run("scontrol", &["--oneliner", "show", "job", &id], None);
+        let text = run("scontrol", &["--oneliner", "show", "job", &id], None)?;
         // Only the first line: a name may hold a line's end.
-        let text = text.map_err(|failed| failed.text())?;
         Ok(rows::fields(text.lines().next().unwrap_or_default()))
     }
 

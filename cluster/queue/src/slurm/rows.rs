@@ -75,13 +75,15 @@ fn row(line: &str, mark: &str, now: Stamp) -> Option<Job> {
     let hosts = names(nodes);
     let waits = matches!(life, State::Held | State::Pending);
     let cpus = cpus.parse().unwrap_or(1).max(1);
+    let tasks = Some(task).filter(|task| is_list(task)).map(str::to_owned);
     let summary = JobSummary {
         id,
         name: name.to_string(),
         user: user.to_string(),
         state: life,
-        outcome: (life == State::Ended).then(|| by_state(state)),
-        reason: waits.then(|| sentence(reason, task)),
+        // Nothing where it has to be asked.
+        outcome: if life == State::Ended { by_state(state) } else { None },
+        reason: waits.then(|| sentence(reason)),
         estimated_start: time(start).filter(|_| waits),
         ranks: cpus,
         hosts: if waits || nodes.is_empty() { Vec::new() } else { hosts },
@@ -100,12 +102,13 @@ fn row(line: &str, mark: &str, now: Stamp) -> Option<Job> {
         restarts: 0,
         last_failure: None,
         eligible: None,
+        // Those of its tasks that have no row of their own yet.
+        waiting: tasks.clone(),
     };
     let spec = JobSpec {
         workdir: Some(folder.to_string()).filter(|folder| folder.starts_with('/')),
         ranks: cpus,
-        // Those of its tasks that have no row of their own yet.
-        array: Some(task).filter(|task| is_list(task)).map(str::to_owned),
+        array: tasks,
         ..JobSpec::default()
     };
     Some(Job { summary, spec, allocation: Vec::new() })
@@ -129,8 +132,8 @@ fn life(state: &str, reason: &str) -> State {
 }
 
 /// How a job ended, as far as its state says.
-fn by_state(state: &str) -> Outcome {
-    match state {
+fn by_state(state: &str) -> Option<Outcome> {
+    Some(match state {
         "COMPLETED" => Outcome::exit(0),
         "CANCELLED" => Outcome::of(OutcomeKind::Cancelled),
         "TIMEOUT" | "DEADLINE" => Outcome::of(OutcomeKind::TimeLimit),
@@ -138,9 +141,9 @@ fn by_state(state: &str) -> Outcome {
         "NODE_FAIL" | "BOOT_FAIL" | "PREEMPTED" => {
             Outcome::of(OutcomeKind::NodeLost).with(format!("Slurm says {state}"))
         }
-        // With which code or signal is to be asked.
-        _ => Outcome::exit(1),
-    }
+        // With which code or signal is another question.
+        _ => return None,
+    })
 }
 
 /// How a job ended, with its code: from a state, whose further words say by whom, and `code:signal`.
@@ -156,7 +159,8 @@ pub fn ended(state: &str, code: &str) -> Option<Outcome> {
         ("FAILED" | "COMPLETED", signal) => {
             Outcome { signal: Some(signal), ..Outcome::of(OutcomeKind::Signal) }
         }
-        _ => by_state(state),
+        _ => by_state(state)
+            .unwrap_or_else(|| Outcome::exit(code.max(1)).with(format!("Slurm says {state}"))),
     })
 }
 
@@ -196,7 +200,7 @@ fn is_list(task: &str) -> bool {
 }
 
 /// Why a job waits, as a sentence with Slurm's word for it.
-fn sentence(reason: &str, task: &str) -> String {
+fn sentence(reason: &str) -> String {
     let text = match reason {
         "Resources" => "waits for processors or memory",
         "Priority" => "waits for jobs with a higher priority",
@@ -219,11 +223,16 @@ fn sentence(reason: &str, task: &str) -> String {
         "None" | "" => "not looked at yet",
         _ => "waits",
     };
-    let tasks = if is_list(task) { format!("; array {task}") } else { String::new() };
     match reason {
-        "None" | "" => format!("{text}{tasks}"),
-        reason => format!("{text} ({reason}){tasks}"),
+        "None" | "" => text.to_string(),
+        reason => format!("{text} ({reason})"),
     }
+}
+
+/// Whether these fields of scontrol are of an array's tasks that wait: what they say of one task, as names of
+/// files, is not so.
+pub fn is_waiting_array(fields: &BTreeMap<String, String>) -> bool {
+    fields.get("ArrayTaskId").is_some_and(|task| is_list(task))
 }
 
 /// `D-HH:MM:SS`, `HH:MM:SS`, `MM:SS`; nothing for `UNLIMITED`.
@@ -281,7 +290,7 @@ mod tests {
         assert!(job.summary.hosts.is_empty() && job.summary.started.is_none());
         let job = &one("PENDING", "JobHeldUser", "0-9%2", "N/A", "a")[0];
         assert_eq!(job.state(), State::Held);
-        assert!(job.summary.reason.as_ref().unwrap().contains("array 0-9%2"));
+        assert_eq!(crate::name::shown(&job.summary), "7_[0-9%2]");
         let job = &one("FAILED", "NonZeroExitCode", "3", "150", "a")[0];
         assert_eq!(job.summary.array.as_ref().map(|array| (array.id, array.task)), Some((5, 3)));
         assert_eq!(job.summary.ended, Some(Stamp(200_000)));
@@ -312,6 +321,16 @@ mod tests {
         assert_eq!(found["JobName"], "a b");
         assert_eq!(found["StdOut"], "/home/ann/my out");
         assert_eq!(found["ExitCode"], "3:0");
+    }
+
+    #[test]
+    fn waiting_arrays_are_told_from_tasks() {
+        let shown = |task: &str| {
+            format!("JobId=1 ArrayJobId=1 ArrayTaskId={task} JobName=wrap StdOut=/tmp/1_4294967294")
+        };
+        assert!(is_waiting_array(&fields(&shown("1-9%2"))));
+        assert!(!is_waiting_array(&fields(&shown("7"))));
+        assert!(!is_waiting_array(&fields("JobId=1 JobName=wrap")));
     }
 
     #[test]

@@ -18,6 +18,8 @@ pub struct Failed {
     pub program: String,
     /// What it said, on standard error.
     pub said: String,
+    /// There is no such program.
+    pub missing: bool,
 }
 
 impl Failed {
@@ -99,8 +101,11 @@ fn command(program: &str, args: &[&str]) -> Command {
 }
 
 fn finish(program: &str, mut command: Command, input: Option<&[u8]>) -> Result<String, Failed> {
-    let failed = |said: String| Failed { program: program.into(), said };
-    let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
+    let failed = |said: String| Failed { program: program.into(), said, missing: false };
+    let mut child = command.spawn().map_err(|error| Failed {
+        missing: error.kind() == std::io::ErrorKind::NotFound,
+        ..failed(error.to_string())
+    })?;
     let stdin = child.stdin.take();
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let input = input.unwrap_or_default().to_vec();

@@ -95,11 +95,45 @@ fn arguments(new: &New) -> Vec<String> {
 fn script(new: &New, program: &Path) -> String {
     let spec = &new.spec;
     if let Some(script) = &spec.script {
-        return script.clone();
+        return with_array_names(script);
     }
     let words: Vec<String> = spec.command.iter().map(|word| quote(word)).collect();
     let program = quote(&program.display().to_string());
-    format!("#!/bin/sh\nexec {program} run -n {} -- {}\n", spec.ranks, words.join(" "))
+    let text = format!("#!/bin/sh\nexec {program} run -n {} -- {}\n", spec.ranks, words.join(" "));
+    with_array_names(&text)
+}
+
+/// What Slurm tells a task of an array, under the names that it has in the embedded queue as well.
+const ARRAY: [&str; 6] = ["JOB_ID", "TASK_ID", "TASK_COUNT", "TASK_MIN", "TASK_MAX", "TASK_STEP"];
+const SHELLS: [&str; 6] = ["sh", "bash", "dash", "ksh", "mksh", "zsh"];
+
+/// A shell's script that sets them before its first command, in the line of that one, so that the shell's
+/// messages name the right lines. Other languages' scripts stay as they are.
+fn with_array_names(script: &str) -> String {
+    if !is_of_shell(script) {
+        return script.to_string();
+    }
+    let mut at = 0;
+    for line in script.split_inclusive('\n') {
+        let text = line.trim_start();
+        if !text.is_empty() && !text.starts_with('#') {
+            let set = ARRAY.map(|name| format!("HPVM_ARRAY_{name}=\"$SLURM_ARRAY_{name}\""));
+            let set = format!("[ -z \"${{SLURM_ARRAY_JOB_ID-}}\" ] || export {}; ", set.join(" "));
+            return format!("{}{set}{}", &script[..at], &script[at..]);
+        }
+        at += line.len();
+    }
+    script.to_string()
+}
+
+/// By its first line: `#!/bin/sh -e`, `#!/usr/bin/env bash`.
+fn is_of_shell(script: &str) -> bool {
+    let first = script.lines().next().and_then(|line| line.strip_prefix("#!"));
+    let mut words = first.unwrap_or_default().split_whitespace();
+    let base = |word: &str| word.rsplit('/').next().unwrap_or(word).to_string();
+    let program = words.next().map(base).unwrap_or_default();
+    let program = if program == "env" { words.next().map(base) } else { Some(program) };
+    program.is_some_and(|program| SHELLS.contains(&program.as_str()))
 }
 
 /// The submitter. Only root may submit for others.
@@ -151,6 +185,27 @@ mod tests {
         assert!(made.contains(&"--job-name=--uid=0".to_string()));
         assert!(made.contains(&"--requeue".to_string()));
         let text = script(&new(spec), Path::new("/opt/my hpvm"));
-        assert!(text.starts_with("#!/bin/sh\nexec '/opt/my hpvm' run -n 3 -- 'a b' '$(reboot)' "));
+        assert!(text.starts_with("#!/bin/sh\n["), "{text}");
+        assert!(text.contains("; exec '/opt/my hpvm' run -n 3 -- 'a b' '$(reboot)' "), "{text}");
+    }
+
+    #[test]
+    fn scripts_of_shells_get_the_names_in_the_line_of_their_first_command() {
+        let made = with_array_names("#!/bin/bash -e\n#SBATCH -n 2\n\n  echo $LINENO\nfalse\n");
+        assert_eq!(made.lines().count(), 5);
+        assert!(made.starts_with("#!/bin/bash -e\n#SBATCH -n 2\n\n[ -z"), "{made}");
+        assert!(
+            made.ends_with(
+                "HPVM_ARRAY_TASK_STEP=\"$SLURM_ARRAY_TASK_STEP\";   echo $LINENO\nfalse\n"
+            )
+        );
+        for other in [
+            "#!/usr/bin/python3\nprint(1)\n",
+            "#!/usr/bin/env perl\n1;\n",
+            "#!/bin/sh\n# nothing\n",
+        ] {
+            assert_eq!(with_array_names(other), other);
+        }
+        assert_ne!(with_array_names("#!/usr/bin/env bash\ntrue"), "#!/usr/bin/env bash\ntrue");
     }
 }

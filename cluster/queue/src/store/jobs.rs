@@ -31,7 +31,7 @@ pub struct New {
 
 pub(super) const COLUMNS: &str = "id, state, user, name, queue, priority, ranks, time_limit, \
     array_id, array_task, array_at_once, submitted, started, ended, hosts, reason, \
-    estimated_start, cancelling, outcome, restarts, last_failure, eligible";
+    estimated_start, cancelling, outcome, restarts, last_failure, eligible, waiting";
 
 impl Store {
     /// Records a job, or all jobs of an array; `false` when its key has done so before.
@@ -296,6 +296,7 @@ fn insert(
         restarts: 0,
         last_failure: None,
         eligible: None,
+        waiting: None,
     };
     Ok(Job { summary, spec: new.spec.clone(), allocation: Vec::new() })
 }
@@ -341,7 +342,7 @@ fn one(db: &Connection, id: JobId) -> Result<Job, StoreError> {
     );
     let mut statement = db.prepare_cached(&sql)?;
     let found = statement.query_row([id], |row| {
-        Ok((summary(row)?, row.get::<_, String>(22)?, row.get::<_, String>(23)?))
+        Ok((summary(row)?, row.get::<_, String>(23)?, row.get::<_, String>(24)?))
     });
     let Some((summary, spec, allocation)) = found.optional()? else {
         return Err(StoreError::Missing(format!("there is no job {id}")));
@@ -391,6 +392,7 @@ pub(super) fn summary(row: &Row<'_>) -> rusqlite::Result<JobSummary> {
         restarts: row.get(19)?,
         last_failure: outcome(20)?,
         eligible: stamp(row.get(21)?),
+        waiting: row.get(22)?,
     })
 }
 

@@ -79,7 +79,7 @@ fn update(db: &Connection, before: &JobSummary, job: &Job) -> Result<(), StoreEr
     let sql = "UPDATE jobs SET state = :state, name = :name, queue = :queue, time_limit = :limit, \
                array_id = :array, array_task = :task, started = :started, ended = :ended, \
                hosts = :hosts, reason = :reason, estimated_start = :estimate, \
-               cancelling = :cancelling, outcome = :outcome WHERE id = :id";
+               cancelling = :cancelling, outcome = :outcome, waiting = :waiting WHERE id = :id";
     db.prepare_cached(sql)?.execute(named_params! {
         ":state": now.state.name(),
         ":name": now.name,
@@ -94,6 +94,7 @@ fn update(db: &Connection, before: &JobSummary, job: &Job) -> Result<(), StoreEr
         ":estimate": now.estimated_start.map(|at| at.0),
         ":cancelling": now.cancelling && now.state == State::Running,
         ":outcome": now.outcome.as_ref().map(json).transpose()?,
+        ":waiting": now.waiting,
         ":id": now.id,
     })?;
     outbox::put_job(db, &now)
@@ -106,9 +107,9 @@ fn replace(db: &Connection, job: &Job) -> Result<(), StoreError> {
     let spec = db.last_insert_rowid();
     let sql = "INSERT INTO jobs (id, state, user, name, queue, priority, ranks, time_limit, \
                array_id, array_task, submitted, started, ended, hosts, reason, estimated_start, \
-               cancelling, outcome, spec) VALUES (:id, :state, :user, :name, :queue, :priority, \
+               cancelling, outcome, waiting, spec) VALUES (:id, :state, :user, :name, :queue, :priority, \
                :ranks, :limit, :array, :task, :submitted, :started, :ended, :hosts, :reason, \
-               :estimate, :cancelling, :outcome, :spec)";
+               :estimate, :cancelling, :outcome, :waiting, :spec)";
     db.prepare_cached(sql)?.execute(named_params! {
         ":id": s.id,
         ":state": s.state.name(),
@@ -128,6 +129,7 @@ fn replace(db: &Connection, job: &Job) -> Result<(), StoreError> {
         ":estimate": s.estimated_start.map(|at| at.0),
         ":cancelling": s.cancelling && s.state == State::Running,
         ":outcome": s.outcome.as_ref().map(json).transpose()?,
+        ":waiting": s.waiting,
         ":spec": spec,
     })?;
     outbox::put_job(db, s)

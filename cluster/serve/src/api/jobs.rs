@@ -229,6 +229,7 @@ async fn validate(app: &App, new: New) -> Result<Validated, Problem> {
         restarts: 0,
         last_failure: None,
         eligible: None,
+        waiting: None,
     };
     let job = Job { summary, spec: new.spec, allocation: Vec::new() };
     let (estimated_start, _) = app.ask(move |manager| Ok(manager.estimate(job))).await?;

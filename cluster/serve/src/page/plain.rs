@@ -20,7 +20,7 @@ use crate::problem::Problem;
 use hpvm_queue::apply::{self, Action};
 use hpvm_queue::describe;
 use hpvm_queue::job::{JobSpec, JobSummary};
-use hpvm_queue::name::Name;
+use hpvm_queue::name::shown;
 use hpvm_queue::store::list::Filter;
 
 /// Jobs on the page.
@@ -183,7 +183,7 @@ fn row(body: &mut String, job: &JobSummary) {
     let _ = writeln!(
         body,
         "<tr><td><a href=/plain/jobs/{id}>{}</a><td>{}<td>{state}<td>{}<td>{since}<td>{}<td>{cancel}",
-        Name::from(job),
+        shown(job),
         Text(&job.name),
         job.ranks,
         Text(what)
@@ -257,7 +257,7 @@ pub async fn job(State(app): State<App>, who: Who, Path(id): Path<i64>) -> Respo
             Text(text.unwrap_or_else(|problem| problem.detail))
         );
     }
-    page(&format!("Job {}", Name::from(&job.summary)), &body).into_response()
+    page(&format!("Job {}", shown(&job.summary)), &body).into_response()
 }
 
 pub async fn act(

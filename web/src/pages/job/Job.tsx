@@ -7,7 +7,7 @@ import { Later } from "../../components/Later";
 import { Empty, Progress, Trouble, When } from "../../components/small";
 import { StateOf } from "../../components/State";
 import { useKeys } from "../../keys/keys";
-import { nameOf } from "../../model/name";
+import { shownName } from "../../model/name";
 import { word } from "../../model/outcome";
 import * as jobs from "../../state/jobs";
 import { jobEvents } from "../../state/live";
@@ -40,7 +40,7 @@ export function JobPage({ id, tab }: { id: string; tab: JobTab }) {
     <div class="fill job">
       <header class="jobhead">
         <h1>
-          <span class="dim">Job</span> {nameOf(job)} {job.name}
+          <span class="dim">Job</span> {shownName(job)} {job.name}
         </h1>
         <StateOf job={job} />
         <Progress job={job} />
@@ -92,7 +92,7 @@ function Place({ job }: { job: Job }) {
 /// Why it waits, or how it ended, as a sentence.
 function Standing({ job }: { job: Job }) {
   const detail = job.outcome?.detail;
-  if (job.state !== "ended" && !job.started && (job.reason || job.estimated_start)) {
+  if (job.state !== "ended" && (job.reason || job.estimated_start)) {
     return (
       <p class="standing">
         <Why job={job} />

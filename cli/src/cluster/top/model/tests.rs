@@ -27,6 +27,7 @@ fn job(id: i64, name: &str, state: State) -> JobSummary {
         restarts: 0,
         last_failure: None,
         eligible: None,
+        waiting: None,
     }
 }
 
