@@ -193,6 +193,14 @@ impl Task {
                 }
                 _ => self.direct.put(to, link),
             }
+            if let Err(cause) = &sent
+                && no_task(cause) == Err(Code::SysErr)
+            {
+                let own = self.identity.tid;
+                eprintln!(
+                    "libpvm [t{own:x}]: the connection to t{to:x} broke: {cause}; the last messages may be lost"
+                );
+            }
             return sent.or_else(|cause| no_task(&cause));
         }
         let len: usize = parts.iter().map(|part| part.len()).sum();
@@ -327,7 +335,7 @@ impl Task {
                 deliver(buffers, head, bytes);
                 some = true;
             }
-            if let Err(Ended::Garbled(cause)) = &polled {
+            if let Err(Ended::Broken(cause)) = &polled {
                 let (own, from) = (self.identity.tid, link.from);
                 eprintln!("libpvm [t{own:x}]: the connection from t{from:x} is closed: {cause}");
             }
@@ -497,7 +505,7 @@ fn deliver(buffers: &mut Buffers, head: Head, bytes: Vec<u8>) {
     buffers.arrived(Box::new(Message::new(head, Body::of(bytes), encoding)));
 }
 
-/// Nobody is there: no error. Anything else is one.
+/// Nobody is there: no error. No memory, or a network that fails, is one.
 fn no_task(cause: &io::Error) -> Result<(), Code> {
     match cause.kind() {
         io::ErrorKind::ConnectionRefused
@@ -505,6 +513,10 @@ fn no_task(cause: &io::Error) -> Result<(), Code> {
         | io::ErrorKind::BrokenPipe
         | io::ErrorKind::NotFound => Ok(()),
         io::ErrorKind::PermissionDenied => Err(Code::Denied),
+        io::ErrorKind::TimedOut
+        | io::ErrorKind::HostUnreachable
+        | io::ErrorKind::NetworkUnreachable
+        | io::ErrorKind::NetworkDown => Err(Code::SysErr),
         _ => Err(Code::NoMem),
     }
 }

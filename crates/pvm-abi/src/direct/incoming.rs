@@ -16,8 +16,8 @@ const BUFFER: usize = 16 << 10;
 pub enum Ended {
     /// The sender has ended.
     Gone,
-    /// What it wrote makes no sense, or there is no memory.
-    Garbled(String),
+    /// What it has sent may be lost: the connection broke, what came makes no sense, or there is no memory.
+    Broken(String),
 }
 
 struct Partial {
@@ -62,7 +62,11 @@ impl Incoming {
                 Ok(read) => read,
                 Err(cause) if cause.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(cause) if cause.kind() == ErrorKind::Interrupted => continue,
-                Err(_) => return Err(Ended::Gone),
+                // A task that is killed leaves what it has not read.
+                Err(cause) if cause.kind() == ErrorKind::ConnectionReset => {
+                    return Err(Ended::Gone);
+                }
+                Err(cause) => return Err(Ended::Broken(cause.to_string())),
             };
             self.heard = Instant::now();
             if self.take(memory, sink)? || got < room {
@@ -128,7 +132,7 @@ impl Incoming {
             let bytes =
                 bytes.filter(|bytes| bytes.capacity() >= total as usize && bytes.is_empty());
             let Some(bytes) = bytes else {
-                return Err(Ended::Garbled(format!("no memory for a message of {total} bytes")));
+                return Err(Ended::Broken(format!("no memory for a message of {total} bytes")));
             };
             self.partial = Some(Partial { head, total: total as usize, bytes });
         }

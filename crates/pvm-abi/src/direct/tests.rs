@@ -95,7 +95,7 @@ fn a_sender_that_ends_in_the_middle_is_forgotten_and_garbage_is_named() {
         let (mut sender, receiver) = pair();
         let mut link = Incoming::new(A, receiver);
         sender.write_all(&record::encode(&head, total)).expect("written");
-        assert!(matches!(poll(&mut link, &mut got), Err(Ended::Garbled(_))), "{total}");
+        assert!(matches!(poll(&mut link, &mut got), Err(Ended::Broken(_))), "{total}");
     }
 }
 
