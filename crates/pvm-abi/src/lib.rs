@@ -14,4 +14,5 @@ mod fortran;
 mod library;
 mod link;
 mod others;
+mod say;
 mod task;

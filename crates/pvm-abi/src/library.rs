@@ -3,6 +3,7 @@
 //! A mutex guards it. No function of the program runs under it, and nobody sleeps under it while a receive waits; requests
 //! of the virtual machine are waited for under it, and so are receivers for which too much waits.
 
+use crate::say::say;
 use crate::task::{self, Look, Task};
 use core::ffi::{c_char, c_int};
 use hpvm_pvm::buffers::{ANY, Buffers, Head, Pattern};
@@ -143,7 +144,7 @@ impl Library {
                     self.task = Some(task);
                 }
                 Err(text) => {
-                    eprintln!("libpvm [pid{}]: {text}", std::process::id());
+                    say(None, &text);
                     return Err(Code::SysErr);
                 }
             }
@@ -206,10 +207,7 @@ impl Library {
     pub fn lost(&mut self) -> Code {
         if let Some(task) = self.task.take() {
             if !task.control.halting {
-                eprintln!(
-                    "libpvm [t{:x}]: the virtual machine has ended; this task ends with it",
-                    task.tid()
-                );
+                say(Some(task.tid()), "the virtual machine has ended; this task ends with it");
             }
             // SAFETY: a signal to ourselves. A program that handles it goes on without a virtual machine.
             unsafe { libc::kill(libc::getpid(), libc::SIGTERM) };
@@ -375,10 +373,7 @@ pub fn fail(function: &str, code: Code) -> c_int {
 
 /// A line on standard error, with the name of the task in front.
 pub fn tell(library: &Library, text: &str) {
-    match &library.task {
-        Some(task) => eprintln!("libpvm [t{:x}]: {text}", task.tid()),
-        None => eprintln!("libpvm [pid{}]: {text}", std::process::id()),
-    }
+    say(library.task.as_ref().map(Task::tid), text);
 }
 
 /// A string of the program.

@@ -5,6 +5,7 @@ use crate::direct::{self, Direct, Ended};
 use crate::link::incoming::Incoming;
 use crate::link::outgoing::{Carrier, Outgoing};
 use crate::link::sockets::{Arrival, Machine, Sockets};
+use crate::say::say;
 use hpvm_pvm::body::{Body, Encoding};
 use hpvm_pvm::buffers::{Buffers, Head, Message};
 use hpvm_pvm::connection::Connection;
@@ -196,10 +197,10 @@ impl Task {
             if let Err(cause) = &sent
                 && no_task(cause) == Err(Code::SysErr)
             {
-                let own = self.identity.tid;
-                eprintln!(
-                    "libpvm [t{own:x}]: the connection to t{to:x} broke: {cause}; the last messages may be lost"
+                let text = format!(
+                    "the connection to t{to:x} broke: {cause}; the last messages may be lost"
                 );
+                say(Some(self.identity.tid), &text);
             }
             return sent.or_else(|cause| no_task(&cause));
         }
@@ -299,10 +300,8 @@ impl Task {
                 some = true;
             }
             if let Err(cause) = polled {
-                eprintln!(
-                    "libpvm [t{:x}]: the link from t{:x} is closed: {}",
-                    self.identity.tid, link.from, cause.0
-                );
+                let text = format!("the link from t{:x} is closed: {}", link.from, cause.0);
+                say(Some(self.identity.tid), &text);
                 garbled = Some(index);
             }
         }
@@ -336,8 +335,8 @@ impl Task {
                 some = true;
             }
             if let Err(Ended::Broken(cause)) = &polled {
-                let (own, from) = (self.identity.tid, link.from);
-                eprintln!("libpvm [t{own:x}]: the connection from t{from:x} is closed: {cause}");
+                let text = format!("the connection from t{:x} is closed: {cause}", link.from);
+                say(Some(self.identity.tid), &text);
             }
             polled.is_ok()
         });

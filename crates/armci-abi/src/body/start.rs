@@ -14,7 +14,7 @@ use hpvm_abi::constants::{
     MPI_INT, MPI_MIN, MPI_SESSION_NULL, MPI_Session, MPI_UNDEFINED,
 };
 use hpvm_armci::{Hosts, Members};
-use hpvm_model::{done, fail, fits, mpi, onesided, session};
+use hpvm_model::{done, fail, fits, mpi, onesided, say, session};
 use std::sync::{Arc, Mutex};
 
 /// Calls of `ARMCI_Init` without their `ARMCI_Finalize`.
@@ -163,13 +163,13 @@ pub unsafe fn error(_: Name, message: *const c_char, code: c_int) -> Infallible 
         // SAFETY: the program's text.
         false => unsafe { CStr::from_ptr(message) }.to_string_lossy(),
     };
-    eprintln!("ARMCI_Error{me}: {}: {code}", text.trim_end());
+    say(&format!("ARMCI_Error{me}: {}: {code}", text.trim_end()));
     stop(code)
 }
 
 pub unsafe fn abort(_: Name, code: c_int) -> Infallible {
     let me = current().map_or(String::new(), |s| format!(" on process {}", s.me));
-    eprintln!("armci_msg_abort{me}: {code}");
+    say(&format!("armci_msg_abort{me}: {code}"));
     stop(code)
 }
 

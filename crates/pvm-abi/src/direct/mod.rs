@@ -11,6 +11,7 @@ mod outgoing;
 #[cfg(test)]
 mod tests;
 
+use crate::say::say;
 use hpvm_net::interfaces::{self, Choice};
 use hpvm_net::{AddressAndPrefix, Card};
 use hpvm_pvm::protocol::{DIRECT_ASK, DIRECT_CARD, DIRECT_SWITCH, Mail, SYSTEM_CONTEXT};
@@ -317,9 +318,9 @@ fn own_addresses() -> Option<Vec<AddressAndPrefix>> {
     match chosen {
         Ok(chosen) => Some(chosen.into_iter().map(|interface| interface.subnet).collect()),
         Err(text) => {
-            eprintln!(
-                "libpvm: messages between hosts go through the virtual machine: HPVM_NET: {text}"
-            );
+            let text =
+                format!("messages between hosts go through the virtual machine: HPVM_NET: {text}");
+            say(None, &text);
             None
         }
     }

@@ -8,7 +8,7 @@ use crate::types::Name;
 use core::ffi::{c_long, c_void};
 use core::ptr::null_mut;
 use hpvm_abi::constants::{MPI_INT64_T, MPI_MAX};
-use hpvm_model::{done, fail, mpi};
+use hpvm_model::{done, fail, mpi, say};
 
 /// Under `HPVM_CHECK`: all PEs call the same function with the same numbers.
 fn compare(s: &State, name: Name, numbers: [usize; 2]) {
@@ -60,10 +60,10 @@ fn allocate(s: &State, name: Name, len: usize, alignment: usize) -> *mut c_void 
         let (all, room) = heap.room();
         // SAFETY: names are C strings.
         let name = unsafe { core::ffi::CStr::from_ptr(name) }.to_string_lossy();
-        eprintln!(
+        say(&format!(
             "hpvm: {name}: {len} bytes are not to be had: the symmetric heap has {all} bytes, at most {room} of them free \
              in one run; SHMEM_SYMMETRIC_SIZE makes it larger"
-        );
+        ));
     }
     drop(heap);
     found.map_or(null_mut(), |offset| at(s, offset))

@@ -13,7 +13,7 @@ use hpvm_abi::constants::{
     MPI_BYTE, MPI_COMM_NULL, MPI_COMM_TYPE_SHARED, MPI_Comm, MPI_INFO_NULL, MPI_INT, MPI_MIN,
 };
 use hpvm_abi::onesided::{Attached, Key};
-use hpvm_model::{done, fail, fits, mpi, onesided, session};
+use hpvm_model::{done, fail, fits, mpi, onesided, say, session};
 use std::io::Write;
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
@@ -203,11 +203,11 @@ fn join(name: Name, level: c_int, settings: &Settings) -> State {
     });
     if settings.debug {
         let mapped = state.bases.iter().filter(|base| **base != 0).count();
-        eprintln!(
+        say(&format!(
             "hpvm: PE {rank} of {}: the heaps of {mapped} PEs are mapped; {}",
             state.n_pes,
             state.regions.iter().map(Region::shown).collect::<Vec<_>>().join(", ")
-        );
+        ));
     }
     coll::barrier(name, &state.world);
     state
