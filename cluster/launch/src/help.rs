@@ -51,7 +51,7 @@ const VARIABLES_READ: &[(&str, &str)] = &[
         "as --launch-agent and --ssh-args, where those are not given",
     ),
     ("HPVM_LANE", "as --lane; read by the ranks"),
-    ("HPVM_NET", "as --net; read by the ranks"),
+    ("HPVM_NET", "as --net; read by the ranks, and by tasks of PVM"),
     ("HPVM_NET_TIMEOUT", "as --net-timeout; also read by the ranks"),
     (
         "HPVM_RESTART_COUNT, SLURM_RESTART_COUNT",

@@ -11,6 +11,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::rc::Rc;
 
+use crate::place::affinity;
 use crate::sys;
 
 /// The variable that says that there is one, and where.
@@ -118,12 +119,9 @@ fn free_processors() {
     // SAFETY: a system call without arguments.
     let parent = unsafe { libc::getppid() };
     let Some(starter) = crate::executor::leftovers::parent_of(parent) else { return };
-    // SAFETY: a set of processors is plain bits, and both calls get its size.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        if libc::sched_getaffinity(starter, size_of_val(&set), &mut set) == 0 {
-            libc::sched_setaffinity(0, size_of_val(&set), &set);
-        }
+    if let Ok(cpus) = affinity::allowed_to(starter) {
+        // Where that fails, the ranks get what we have.
+        let _ = affinity::bind(&affinity::kernel_set(&cpus));
     }
 }
 

@@ -7,6 +7,7 @@ use super::Source;
 use super::spawn::{ChildFds, Image, Nursery};
 use crate::dispatcher::{Ended, Event};
 use crate::environment::ranks::Numbers;
+use crate::place::affinity::KernelSet;
 use crate::pmi::line::LineBuffer;
 use crate::sys::{self, Epoll};
 
@@ -56,7 +57,7 @@ impl RankIo {
         nursery: &Nursery,
         epoll: &Epoll,
         stdin: RawFd,
-        cpus: Option<libc::cpu_set_t>,
+        cpus: Option<KernelSet>,
     ) -> io::Result<Self> {
         let rank = numbers.rank;
         let (pmi, pmi_child) = sys::socket_pair()?;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::environment::ranks::{self, Numbers};
 use crate::environment::{Environment, PROF};
 use crate::error::LaunchError;
+use crate::place::affinity;
 use crate::sys;
 
 /// A program in the form `execve` wants.
@@ -174,7 +175,7 @@ impl Nursery {
                 self.give_up(rank, Stage::Folder);
             }
             if let Some(cpus) = &fds.cpus
-                && libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), cpus) != 0
+                && affinity::bind(cpus).is_err()
             {
                 self.give_up(rank, Stage::Binding);
             }
@@ -261,5 +262,5 @@ pub struct ChildFds {
     pub stdout: RawFd,
     pub stderr: RawFd,
     pub pmi: RawFd,
-    pub cpus: Option<libc::cpu_set_t>,
+    pub cpus: Option<affinity::KernelSet>,
 }

@@ -5,29 +5,46 @@ use std::collections::BTreeSet;
 /// A set of cpus as the kernel numbers them.
 pub type Cpus = BTreeSet<usize>;
 
+/// A set in the kernel's form, a bit each. The C library's own is too short for a machine of more than 1024.
+pub type KernelSet = [u64; CPUS_MAX / 64];
+
+/// The most that Linux can be built for.
+const CPUS_MAX: usize = 8192;
+
 /// The cpus this process may use.
 pub fn allowed() -> std::io::Result<Cpus> {
-    // SAFETY: a zeroed set is a valid, empty one.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the pointer is to a writable set of the size given.
-    let result = unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &mut set) };
+    allowed_to(0)
+}
+
+/// The cpus that a process may use; 0: this one.
+pub fn allowed_to(pid: i32) -> std::io::Result<Cpus> {
+    let mut set: KernelSet = [0; CPUS_MAX / 64];
+    // SAFETY: the kernel writes words into a buffer of the size given.
+    let result =
+        unsafe { libc::sched_getaffinity(pid, size_of::<KernelSet>(), set.as_mut_ptr().cast()) };
     crate::sys::check(result)?;
-    let limit = 8 * size_of::<libc::cpu_set_t>();
-    // SAFETY: the number is below the set's size.
-    Ok((0..limit).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) }).collect())
+    Ok((0..CPUS_MAX).filter(|cpu| set[cpu / 64] >> (cpu % 64) & 1 != 0).collect())
 }
 
 /// The set in the kernel's form.
-pub fn kernel_set(cpus: &Cpus) -> libc::cpu_set_t {
-    // SAFETY: a zeroed set is a valid, empty one.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    for cpu in cpus {
-        if *cpu < 8 * size_of::<libc::cpu_set_t>() {
-            // SAFETY: the number is below the set's size.
-            unsafe { libc::CPU_SET(*cpu, &mut set) };
-        }
+pub fn kernel_set(cpus: &Cpus) -> KernelSet {
+    let mut set: KernelSet = [0; CPUS_MAX / 64];
+    for cpu in cpus.iter().filter(|cpu| **cpu < CPUS_MAX) {
+        set[cpu / 64] |= 1 << (cpu % 64);
     }
     set
+}
+
+/// Binds the calling thread. Async-signal-safe.
+///
+/// # Errors
+/// The kernel's, in `errno`.
+pub fn bind(set: &KernelSet) -> std::io::Result<()> {
+    // SAFETY: the kernel reads words from a buffer of the size given.
+    crate::sys::check(unsafe {
+        libc::sched_setaffinity(0, size_of::<KernelSet>(), set.as_ptr().cast())
+    })
+    .map(drop)
 }
 
 /// Reads what the kernel writes: `0-2,5`. What is no number is left out.
@@ -43,7 +60,6 @@ pub fn parse_user_list(text: &str) -> Option<Vec<usize>> {
 
 /// `3` or `3-5`. A range is never longer than a machine can have cpus.
 fn range(part: &str) -> Option<std::ops::RangeInclusive<usize>> {
-    const CPUS_MAX: usize = 8192;
     let (first, last) = part.split_once('-').unwrap_or((part, part));
     let (first, last) = (first.trim().parse::<usize>().ok()?, last.trim().parse::<usize>().ok()?);
     (first <= last && last < CPUS_MAX).then_some(first..=last)
@@ -68,6 +84,17 @@ pub fn show(cpus: &Cpus) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_kernel_takes_what_it_has_given() {
+        let own = allowed().unwrap();
+        let set = kernel_set(&own);
+        std::thread::spawn(move || bind(&set)).join().unwrap().unwrap();
+        assert_eq!(set.iter().map(|word| word.count_ones() as usize).sum::<usize>(), own.len());
+        let high = kernel_set(&Cpus::from([0, 1500, 8191, 9000]));
+        assert_eq!((high[0], high[1500 / 64], high[127]), (1, 1 << (1500 % 64), 1 << 63));
+        assert!(std::thread::spawn(|| bind(&[0; CPUS_MAX / 64])).join().unwrap().is_err());
+    }
 
     #[test]
     fn lists() {

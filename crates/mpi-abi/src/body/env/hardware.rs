@@ -6,19 +6,20 @@ use crate::object::info::{self, Info};
 use crate::raise::anywhere;
 use core::ffi::c_int;
 use hpvm_mpi::comm::hardware::{Level, Place, Places};
+use hpvm_wire::segment::PROCESSOR_WORDS;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The processors that this process may run on.
 fn allowed() -> BTreeSet<usize> {
-    // SAFETY: a set of plain bits, for which zero is a valid value.
-    let mut set: libc::cpu_set_t = unsafe { core::mem::zeroed() };
-    // SAFETY: the set is as long as we say; 0 means the calling thread.
-    if unsafe { libc::sched_getaffinity(0, size_of_val(&set), &mut set) } != 0 {
+    let mut words = [0u64; PROCESSOR_WORDS];
+    // SAFETY: the kernel writes words into a buffer of the size given; 0 means the calling thread.
+    let failed =
+        unsafe { libc::sched_getaffinity(0, size_of_val(&words), words.as_mut_ptr().cast()) != 0 };
+    if failed {
         return BTreeSet::new();
     }
-    // SAFETY: the numbers stay within the set.
-    (0..libc::CPU_SETSIZE as usize).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) }).collect()
+    (0..64 * PROCESSOR_WORDS).filter(|cpu| words[cpu / 64] >> (cpu % 64) & 1 != 0).collect()
 }
 
 /// The processors of a list such as `0-3,8`. What is malformed is left out.
