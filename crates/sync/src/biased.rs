@@ -16,7 +16,7 @@ use loom::sync::{Condvar, Mutex, MutexGuard};
 #[cfg(not(hpvm_loom))]
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::sync::{PoisonError, TryLockError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// So often the owner takes the mutex before it enters without it again: a barrier, some microseconds, is paid at most once
 /// for so many calls.
@@ -30,7 +30,7 @@ const SEEN_BY_THEN: Duration = Duration::from_millis(2);
 
 /// A number that no two threads share at a time. It is a multiple of 4 and not 0.
 #[inline(always)]
-pub fn this_thread() -> usize {
+fn this_thread() -> usize {
     #[cfg(all(target_arch = "x86_64", not(miri), not(hpvm_loom)))]
     {
         let pointer: usize;
@@ -72,9 +72,8 @@ pub struct Biased<T> {
     owner: AtomicUsize,
     /// The owner must take the mutex. Changed under the mutex only.
     revoked: AtomicBool,
-    /// Threads that wait for the lock, and times that one of them got it.
+    /// Threads that wait for the lock: the owner takes the mutex as long as there are some.
     queued: AtomicU32,
-    had: AtomicU32,
     lock: Mutex<Streak>,
     value: UnsafeCell<T>,
 }
@@ -116,7 +115,6 @@ impl<T> Biased<T> {
             owner: AtomicUsize::new(0),
             revoked: AtomicBool::new(true),
             queued: AtomicU32::new(0),
-            had: AtomicU32::new(0),
             lock: Mutex::new(Biased::<T>::NEW),
             value: UnsafeCell::new(value),
         }
@@ -151,7 +149,7 @@ impl<T> Biased<T> {
 
     /// Enters as the owner. `None`: this thread has to [`lock`](Self::lock).
     #[inline(always)]
-    pub fn enter(&self) -> Option<Guard<'_, T>> {
+    fn enter(&self) -> Option<Guard<'_, T>> {
         let me = this_thread();
         // Relaxed: a thread finds its own number only if it has put it there.
         if self.owner.load(Ordering::Relaxed) != me {
@@ -169,23 +167,9 @@ impl<T> Biased<T> {
     }
 
     /// This thread has entered as the owner.
-    pub fn is_inside(&self) -> bool {
+    fn is_inside(&self) -> bool {
         // Relaxed: only this thread writes its own number.
         self.owner.load(Ordering::Relaxed) == this_thread() | INSIDE
-    }
-
-    /// Another thread than this is the owner.
-    pub fn is_of_another(&self) -> bool {
-        // Relaxed: as in `is_inside`.
-        let owner = self.owner.load(Ordering::Relaxed) & !(INSIDE | AWAY);
-        owner != 0 && owner != this_thread()
-    }
-
-    /// Whoever comes next becomes the owner. No thread has it, or is about to come.
-    pub fn disown(&self) {
-        // Relaxed, both: by the caller's promise, what comes next comes after this.
-        self.revoked.store(true, Ordering::Relaxed);
-        self.owner.store(0, Ordering::Relaxed); // relaxed: as above
     }
 
     /// The owner is no longer inside, and leaves its number so.
@@ -204,13 +188,12 @@ impl<T> Biased<T> {
         self.revoke(lock)
     }
 
-    /// Waits as one whom others may let in.
+    /// Counts this thread among those that wait.
     fn queue<R>(&self, wait: impl FnOnce() -> R) -> R {
-        // Relaxed, all: they order nothing, and who hands over looks again.
+        // Relaxed, both: they order nothing; the owner guesses by them whether it should take the mutex again.
         self.queued.fetch_add(1, Ordering::Relaxed);
         let result = wait();
         self.queued.fetch_sub(1, Ordering::Relaxed); // relaxed: as above
-        self.had.fetch_add(1, Ordering::Relaxed); // relaxed: as above
         result
     }
 
@@ -300,56 +283,15 @@ impl<'a, T> Guard<'a, T> {
         };
         of.revoke(lock)
     }
-
-    /// Runs `f` without the lock, so that others may come in.
-    #[inline(always)]
-    pub fn outside<R>(&mut self, f: impl FnOnce() -> R) -> R {
-        /// When `f` panics, too: a guard without the lock must not be.
-        struct Again<'g, 'a, T>(&'g mut Guard<'a, T>);
-        impl<T> Drop for Again<'_, '_, T> {
-            #[inline(always)]
-            fn drop(&mut self) {
-                let mut again = core::mem::ManuallyDrop::new(self.0.of.lock());
-                self.0.lock = again.lock.take();
-            }
-        }
-        self.let_go();
-        let _again = Again(self);
-        f()
-    }
-
-    /// Lets one of the threads in that wait for the lock, if there is one. A mutex is not fair: whoever unlocks it and
-    /// locks it again has it, so this thread stays away until another has had it, or `limit` has passed.
-    #[inline(always)]
-    pub fn hand_over(&mut self, limit: Duration) {
-        let of = self.of;
-        // Relaxed, both: see `queue`.
-        if of.queued.load(Ordering::Relaxed) == 0 {
-            return;
-        }
-        let had = of.had.load(Ordering::Relaxed); // relaxed: as above
-        self.outside(|| {
-            let began = Instant::now();
-            // Relaxed: as above.
-            while of.had.load(Ordering::Relaxed) == had && began.elapsed() < limit {
-                give_way();
-            }
-        });
-    }
-
-    #[inline(always)]
-    fn let_go(&mut self) {
-        match self.lock.take() {
-            None => self.of.leave(this_thread()),
-            Some(lock) => self.of.unlock(lock),
-        }
-    }
 }
 
 impl<T> Drop for Guard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.let_go();
+        match self.lock.take() {
+            None => self.of.leave(this_thread()),
+            Some(lock) => self.of.unlock(lock),
+        }
     }
 }
 
@@ -480,7 +422,6 @@ mod loom_tests {
                 owner: AtomicUsize::new(0),
                 revoked: AtomicBool::new(true),
                 queued: AtomicU32::new(0),
-                had: AtomicU32::new(0),
                 lock: Mutex::new(Biased::<T>::NEW),
                 value: UnsafeCell::new(value),
             }
@@ -532,12 +473,11 @@ mod loom_tests {
                 let counted = counted.clone();
                 spawn(move || counted.try_lock().map_or(0, |guard| add(&guard).min(1)))
             };
-            let mut guard = counted.lock();
-            assert!(counted.try_lock().is_none());
-            add(&guard);
-            guard.outside(|| ());
-            add(&guard);
-            drop(guard);
+            for _ in 0..2 {
+                let guard = counted.lock();
+                assert!(counted.try_lock().is_none());
+                add(&guard);
+            }
             let expected = 4 + other.join().unwrap();
             assert_eq!(add(&counted.lock()), expected);
         });
