@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use common::{Ended, sorted, until, wait};
+use hpvm_tests::processes;
 use hpvm_tests::slurm::Cluster;
 
 fn command(cluster: &Cluster, args: &[&str]) -> Command {
@@ -37,15 +38,16 @@ fn nothing_left(cluster: &Cluster) {
 
 /// The launcher of a job in this cluster.
 fn launcher(cluster: &Cluster) -> i32 {
-    let read = |pid: i32, name: &str| {
-        let bytes = std::fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
+    let line = |pid: i32| {
+        let bytes = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&bytes).replace('\0', " ")
     };
+    let is_ours = |variable: &Vec<u8>| String::from_utf8_lossy(variable).contains(cluster.prefix());
     let all = std::fs::read_dir("/proc").unwrap().flatten();
     let mut pids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     let is = |pid: &i32| {
-        read(*pid, "cmdline").starts_with(&format!("{HPVM} run sh"))
-            && read(*pid, "environ").contains(cluster.prefix())
+        line(*pid).starts_with(&format!("{HPVM} run sh"))
+            && processes::variables(*pid).iter().any(is_ours)
     };
     pids.find(is).expect("the launcher")
 }

@@ -290,15 +290,9 @@ impl Task {
                 self.full |= !link.awaits_segment();
                 continue;
             }
-            let mut whole = Vec::new();
-            let polled = {
-                let mut memory = |len| buffers.try_memory(len);
-                link.poll(&mut memory, &mut |head, bytes| whole.push((head, bytes)))
-            };
-            for (head, bytes) in whole {
-                deliver(buffers, head, bytes);
-                some = true;
-            }
+            let (came, polled) =
+                take(buffers, |mut memory, mut sink| link.poll(&mut memory, &mut sink));
+            some |= came;
             if let Err(cause) = polled {
                 let text = format!("the link from t{:x} is closed: {}", link.from, cause.0);
                 say(Some(self.identity.tid), &text);
@@ -325,15 +319,9 @@ impl Task {
                 self.full |= is_readable(link.as_raw_fd());
                 return true;
             }
-            let mut whole = Vec::new();
-            let polled = {
-                let mut memory = |len| buffers.try_memory(len);
-                link.poll(&mut memory, &mut |head, bytes| whole.push((head, bytes)))
-            };
-            for (head, bytes) in whole {
-                deliver(buffers, head, bytes);
-                some = true;
-            }
+            let (came, polled) =
+                take(buffers, |mut memory, mut sink| link.poll(&mut memory, &mut sink));
+            some |= came;
             if let Err(Ended::Broken(cause)) = &polled {
                 let text = format!("the connection from t{:x} is closed: {cause}", link.from);
                 say(Some(self.identity.tid), &text);
@@ -502,6 +490,25 @@ fn waiting(fd: RawFd) -> libc::pollfd {
 fn deliver(buffers: &mut Buffers, head: Head, bytes: Vec<u8>) {
     let encoding = Encoding::from_number(head.encoding).unwrap_or_default();
     buffers.arrived(Box::new(Message::new(head, Body::of(bytes), encoding)));
+}
+
+type Memory<'a> = &'a mut dyn FnMut(usize) -> Option<Vec<u8>>;
+type Sink<'a> = &'a mut dyn FnMut(Head, Vec<u8>);
+
+/// Delivers what a link has whole, and says whether that was anything.
+#[inline]
+fn take<E>(
+    buffers: &mut Buffers,
+    poll: impl FnOnce(Memory<'_>, Sink<'_>) -> Result<(), E>,
+) -> (bool, Result<(), E>) {
+    let mut whole = Vec::new();
+    let polled =
+        poll(&mut |len| buffers.try_memory(len), &mut |head, bytes| whole.push((head, bytes)));
+    let came = !whole.is_empty();
+    for (head, bytes) in whole {
+        deliver(buffers, head, bytes);
+    }
+    (came, polled)
 }
 
 /// Nobody is there: no error. No memory, or a network that fails, is one.

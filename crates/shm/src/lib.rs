@@ -30,7 +30,7 @@ mod migrate;
 #[cfg(not(hpvm_loom))]
 pub mod observe;
 #[cfg(not(hpvm_loom))]
-mod processors;
+pub mod processors;
 #[cfg(not(hpvm_loom))]
 mod ptracer;
 #[cfg(not(hpvm_loom))]

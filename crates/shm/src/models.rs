@@ -9,12 +9,12 @@ use crate::{asleep, frames, progress_word};
 use hpvm_sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use hpvm_sync::cell::UnsafeCell;
 use hpvm_sync::loom;
-use hpvm_sync::weaken::is_noticed;
+use hpvm_sync::weaken;
 use hpvm_wire::cell::{Cell, RawHead};
 use std::sync::Arc;
 
 /// The orderings of this crate by name, each with a model that does not hold without it.
-const WEAKENED: &[(&str, fn())] = &[
+const WEAKENED: &weaken::Table = &[
     ("ring.publish", two_senders),
     ("ring.next", two_senders),
     ("ring.leapfrog", two_senders),
@@ -303,12 +303,9 @@ fn loom_a_receiver_falls_asleep() {
 
 #[test]
 fn loom_every_weakened_ordering_is_noticed() {
-    let unnoticed = WEAKENED.iter().filter(|(name, model)| !is_noticed(name, *model));
-    let unnoticed: Vec<_> = unnoticed.map(|(name, _)| name).collect();
-    assert!(unnoticed.is_empty(), "no model fails without {unnoticed:?}");
+    weaken::check_noticed(WEAKENED);
 }
 
-/// The table is complete: it has every name that the code gives to an ordering.
 #[test]
 fn loom_every_ordering_has_a_model() {
     let sources = [
@@ -317,13 +314,5 @@ fn loom_every_ordering_has_a_model() {
         include_str!("progress_word.rs"),
         include_str!("asleep.rs"),
     ];
-    let mut names = 0;
-    for source in sources {
-        for use_of in source.split("order!(").skip(1) {
-            let name = use_of.split('"').nth(1).expect("a name");
-            assert!(WEAKENED.iter().any(|(known, _)| *known == name), "{name} has no model");
-            names += 1;
-        }
-    }
-    assert_eq!(names, WEAKENED.len());
+    weaken::check_complete(WEAKENED, &sources);
 }

@@ -11,7 +11,7 @@ use hpvm_wire::segment::{Control, Header, PROCESSOR_WORDS};
 use std::collections::VecDeque;
 
 /// A bit for each processor: `n % 64` of word `n / 64`.
-type Processors = [u64; PROCESSOR_WORDS];
+pub type Processors = [u64; PROCESSOR_WORDS];
 
 /// Shows what this process may use. To be called before the job's bootstrap barrier.
 pub(crate) fn show(header: &Header, control: &Control) {
@@ -98,20 +98,25 @@ fn first(a: &Processors, b: &Processors) -> Option<usize> {
     Some(64 * word + (a[word] & b[word]).trailing_zeros() as usize)
 }
 
-/// The processors that this process may use, a bit each.
-fn allowed() -> Processors {
+/// The processors that the calling thread may use. `None`: the system does not tell.
+pub fn own() -> Option<Processors> {
     let mut words = [0u64; PROCESSOR_WORDS];
     let bytes = size_of_val(&words);
     // SAFETY: the buffer has that many bytes; the kernel writes a mask of words to it.
     let failed = unsafe { libc::sched_getaffinity(0, bytes, words.as_mut_ptr().cast()) } != 0;
-    if failed {
-        // Forbidden, or more processors than any Linux has: their number is all that is to be had.
+    (!failed).then_some(words)
+}
+
+/// The same, or where that is forbidden, or there are more than any Linux has, as many as there are: that is all that is to be had.
+fn allowed() -> Processors {
+    own().unwrap_or_else(|| {
+        let mut words = [0u64; PROCESSOR_WORDS];
         let number = std::thread::available_parallelism().map_or(1, |n| n.get());
         for processor in 0..number.min(64 * PROCESSOR_WORDS) {
             words[processor / 64] |= 1 << (processor % 64);
         }
-    }
-    words
+        words
+    })
 }
 
 #[cfg(test)]

@@ -29,3 +29,22 @@ pub fn is_noticed(name: &'static str, model: impl FnOnce() + Send + 'static) -> 
     };
     std::thread::spawn(run).join().is_err()
 }
+
+/// Orderings by name, each with a model that does not hold without it.
+pub type Table = [(&'static str, fn())];
+
+/// Fails unless every model of the table notices that its ordering is weakened.
+pub fn check_noticed(table: &Table) {
+    let unnoticed = table.iter().filter(|(name, model)| !is_noticed(name, *model));
+    let unnoticed: Vec<_> = unnoticed.map(|(name, _)| name).collect();
+    assert!(unnoticed.is_empty(), "no model fails without {unnoticed:?}");
+}
+
+/// Fails unless the table is complete: it has every name that the code in `sources` gives to an ordering, and no other.
+pub fn check_complete(table: &Table, sources: &[&str]) {
+    let uses: Vec<_> = sources.iter().flat_map(|source| source.split("order!(").skip(1)).collect();
+    for name in uses.iter().map(|of| of.split('"').nth(1).expect("a name")) {
+        assert!(table.iter().any(|(known, _)| *known == name), "{name} has no model");
+    }
+    assert_eq!(uses.len(), table.len());
+}

@@ -6,20 +6,18 @@ use crate::object::info::{self, Info};
 use crate::raise::anywhere;
 use core::ffi::c_int;
 use hpvm_mpi::comm::hardware::{Level, Place, Places};
-use hpvm_wire::segment::PROCESSOR_WORDS;
+use hpvm_shm::processors;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The processors that this process may run on.
+/// The processors that the calling thread may run on; none where the system does not tell.
 fn allowed() -> BTreeSet<usize> {
-    let mut words = [0u64; PROCESSOR_WORDS];
-    // SAFETY: the kernel writes words into a buffer of the size given; 0 means the calling thread.
-    let failed =
-        unsafe { libc::sched_getaffinity(0, size_of_val(&words), words.as_mut_ptr().cast()) != 0 };
-    if failed {
-        return BTreeSet::new();
-    }
-    (0..64 * PROCESSOR_WORDS).filter(|cpu| words[cpu / 64] >> (cpu % 64) & 1 != 0).collect()
+    let words = processors::own().into_iter().flatten().enumerate();
+    words
+        .flat_map(|(at, word)| {
+            (0..64).filter(move |n| word >> n & 1 != 0).map(move |n| 64 * at + n)
+        })
+        .collect()
 }
 
 /// The processors of a list such as `0-3,8`. What is malformed is left out.

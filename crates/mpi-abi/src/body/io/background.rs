@@ -16,7 +16,7 @@ use hpvm_mpi::error::Result;
 use hpvm_transport::Doorbell;
 use std::sync::atomic::{Ordering, fence};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 /// Accesses from this many bytes on go to the thread. To wake it and be woken takes 10 to 20 µs, in which 1 MiB is
@@ -30,16 +30,12 @@ const LEAST_REMOTE: u64 = 64 << 10;
 pub struct Ended(Mutex<Option<Result<u64>>>);
 
 impl Ended {
-    fn set(&self, outcome: Result<u64>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+    fn word(&self) -> MutexGuard<'_, Option<Result<u64>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn is_set(&self) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
-    }
-
-    fn take(&self) -> Option<Result<u64>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.word().is_some()
     }
 }
 
@@ -55,7 +51,7 @@ impl Job {
     fn run(self) {
         // SAFETY: `start`'s caller has promised it until the request is complete, which it is not yet.
         let outcome = unsafe { self.transfer.run(self.direction) };
-        self.ended.set(outcome);
+        *self.ended.word() = Some(outcome);
         // Pairs with the barrier of `arm`: of our word and the sleeper's bell, one side sees the other's.
         fence(Ordering::SeqCst);
         self.bell.ring();
@@ -147,7 +143,7 @@ pub unsafe fn start(access: Access<'_>, direction: Direction) -> Result<ReqId> {
 
 /// Looks whether an access has ended, and completes its request then.
 pub fn poll(w: &mut Entered, id: ReqId, ended: &Ended) -> bool {
-    let Some(outcome) = ended.take() else { return false };
+    let Some(outcome) = ended.word().take() else { return false };
     if let Some(request) = w.process.requests_mut().get_mut(id) {
         match outcome {
             Ok(bytes) => request.status = moved(bytes),
