@@ -101,6 +101,8 @@ fn names_are_published_for_all_hosts() {
         [ $PMI_RANK != 2 ] || ask cmd=publish_name service=s port=p
         ask cmd=barrier_in
         ask cmd=lookup_name service=s; echo "$reply"
+        # A name goes with the rank that has published it.
+        ask cmd=barrier_in
         finalize"#,
     );
     let args = ["-H", &hosts.list(), "--launch-width", "1", "bash", "-c", &text];
