@@ -13,6 +13,7 @@ mod generated;
 mod object;
 mod op;
 mod own;
+mod split;
 mod status;
 
 use core::ffi::c_int;

@@ -1,9 +1,10 @@
 //! Communicators that are split by parts of the machine, which is made up: the jobs see its description in the place of the kernel's.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::bound::two_processors;
-use crate::common::{PATIENCE, folder, prefix, program, run_within};
+use crate::common::{PATIENCE, folder, prefix, program, run_within, scratch, sources, workspace};
 use hpvm_tests::process::clean;
 use hpvm_tests::skip::skipped;
 
@@ -111,6 +112,50 @@ fn communicators_are_split_by_parts_of_the_machine() {
         return;
     };
     let mut expected = [lines(0, "0", "0,1", "none"), lines(1, "1", "0,1", "none")].concat();
+    expected.sort_unstable();
+    assert_eq!(said, expected);
+}
+
+/// Open MPI's own types: ranks 0 and 2 are bound to one processor, rank 1 to the other, ranks 3 and 4 to none.
+#[test]
+fn open_mpis_own_ways_to_split() {
+    let Some(processors) = two_processors() else { return skipped("one processor") };
+    let machine = made_up(&processors);
+    let binary = scratch().join("split-ompi");
+    let mut cc = Command::new("cc");
+    cc.args(["-Wall", "-Werror", "-I"]).arg(workspace().join("tests/abi/ompi"));
+    cc.arg(sources().join("split_ompi.c")).arg(prefix().join("lib/libmpi.so.40"));
+    let output = cc.arg("-o").arg(&binary).output().expect("cc");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let binary = binary.to_str().expect("a path of text");
+
+    let [a, b] = &processors;
+    let bind = format!("{a},{b},{a},-,-");
+    let Some(said) = say(&machine, &["-n", "5", "--bind-to", "none", binary, &bind]) else {
+        return;
+    };
+    let mut expected = Vec::new();
+    for rank in 0..5 {
+        let with = ["0,2", "1", "0,2", "3", "4"][rank];
+        let all = "0,1,2,3,4";
+        let by_key = ["2,0", "1", "2,0", "3", "4"][rank];
+        let rows = [
+            ("hwthread", with),
+            ("core", by_key),
+            // The machine has none.
+            ("l1cache", &rank.to_string()),
+            ("l3cache", with),
+            ("socket", all),
+            ("numa", with),
+            ("board", all),
+            ("host", all),
+            ("cu", all),
+            ("cluster", all),
+            ("without", if rank == 1 { "none" } else { with }),
+            ("beyond", "error"),
+        ];
+        expected.extend(rows.map(|(name, with)| format!("{rank} {name} {with}")));
+    }
     expected.sort_unstable();
     assert_eq!(said, expected);
 }

@@ -295,23 +295,6 @@ pub unsafe extern "C" fn MPI_Comm_split(comm: Comm, color: c_int, key: c_int,
     unsafe { PMPI_Comm_split(comm, color, key, newcomm) }
 }
 
-/// `PMPI_Comm_split_type`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn PMPI_Comm_split_type(comm: Comm, split_type: c_int, key: c_int, info: Info,
-    newcomm: *mut Comm) -> c_int {
-    // SAFETY: the caller's promises are handed on unchanged.
-    unsafe { hpvm_foreign::generated::comm::comm_split_type::<Ompi>(comm, split_type, key, info,
-        newcomm) }
-}
-
-/// Calls [`PMPI_Comm_split_type`].
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn MPI_Comm_split_type(comm: Comm, split_type: c_int, key: c_int, info: Info,
-    newcomm: *mut Comm) -> c_int {
-    // SAFETY: the caller's promises are handed on unchanged.
-    unsafe { PMPI_Comm_split_type(comm, split_type, key, info, newcomm) }
-}
-
 /// `PMPI_Comm_test_inter`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PMPI_Comm_test_inter(comm: Comm, flag: *mut c_int) -> c_int {
