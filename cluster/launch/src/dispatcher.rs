@@ -427,7 +427,7 @@ impl Dispatcher {
             (Ended::Code(code), ClientState::Silent) => (code, format!("exited with code {code}")),
         };
         if self.recovery {
-            return self.outlive(rank, code, format!("{who} {what}"));
+            return self.outlive(rank, code, format!("{who} {what}"), now);
         }
         let cause = match ended {
             Ended::Signal { number, .. } if !self.passed_on.contains(&number) => Cause::Killed,
@@ -444,7 +444,9 @@ impl Dispatcher {
         }
         let ended = |rank: &u32| self.ranks[*rank as usize].ended.is_some();
         let all = 0..self.ranks.len() as u32;
-        let Some(gone) = all.clone().find(ended) else { return };
+        // Who has died in a job that goes on is waited for by nobody.
+        let missed = |rank: &u32| ended(rank) && !self.pmi.is_lost(*rank);
+        let Some(gone) = all.clone().find(missed) else { return };
         let stranger =
             all.clone().find(|rank| ended(rank) && self.pmi.state(*rank) == ClientState::Silent);
         let initialised =

@@ -112,8 +112,13 @@ impl<M> Bulk<M> {
     /// Everything that was sent has come, and everything that was expected. Others may still be owed
     /// a word.
     pub fn is_quiet(&self) -> bool {
+        self.is_quiet_but_for(|_| false)
+    }
+
+    /// The same, whatever is unfinished with those who are `gone`.
+    pub fn is_quiet_but_for(&self, gone: impl Fn(Rank) -> bool) -> bool {
         let quiet = |rank: &Rank| self.peers.get(rank).is_none_or(|p| !p.streams.pending());
-        self.pending.iter().all(quiet)
+        self.pending.iter().all(|rank| quiet(rank) || gone(*rank))
     }
 
     /// Peers with which something is unfinished and whose kernel has taken no connection for so

@@ -81,7 +81,9 @@ impl Entered {
             Ok(Some(Some(lost))) => {
                 deaths.asked = false;
                 let ranks = lost.split(',').filter_map(|rank| rank.parse().ok());
-                process.lose(ranks.filter(|rank| *rank < job.size));
+                let ranks: Vec<u32> = ranks.filter(|rank| *rank < job.size).collect();
+                ranks.iter().for_each(|rank| process.fm_mut().transport_mut().mark_dead(*rank));
+                process.lose(ranks.into_iter());
             }
             // Ranks that fail end this job, or nobody is there who could tell.
             Ok(Some(None)) | Err(_) => (deaths.asked, deaths.next) = (false, None),

@@ -155,6 +155,15 @@ impl Mux {
         hosts.local_ranks.get(rank as usize).copied().filter(|local| *local != REMOTE)
     }
 
+    /// The job goes on without that rank, which has died.
+    pub fn mark_dead(&mut self, rank: Rank) {
+        if self.local(rank).is_none()
+            && let Some(net) = self.hosts.as_mut().and_then(|hosts| hosts.net.as_mut())
+        {
+            net.mark_dead(rank);
+        }
+    }
+
     /// Every packet that was sent to other hosts has been acknowledged.
     pub fn is_quiet(&self) -> bool {
         let links = self.hosts.as_ref().is_none_or(|hosts| hosts.links.is_quiet());

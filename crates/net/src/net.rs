@@ -67,6 +67,8 @@ pub struct Net {
     /// When to look for silent peers again.
     pub(crate) next_round: u64,
     pub(crate) watch: Watch,
+    /// See [`Net::mark_dead`].
+    dead: Vec<Rank>,
     _liveness_port: LivenessPort,
     turns: u32,
 }
@@ -160,6 +162,7 @@ impl Opened {
             host: settings.host,
             next_round: 0,
             watch: Watch::new(settings.timeout, settings.nodes),
+            dead: Vec::new(),
             _liveness_port: liveness_port,
             turns: 0,
         })
@@ -391,7 +394,7 @@ impl Net {
         let datagrams = self.datagrams.deadline().unwrap_or(u64::MAX);
         let waits = !self.datagrams.is_flushed() || self.datagrams.is_pending();
         let stuck = if waits { now() + 1_000_000 } else { u64::MAX };
-        let rests = self.hub.all_acknowledged() && self.streams.is_quiet();
+        let rests = self.owes_nothing();
         let round = if rests { u64::MAX } else { self.next_round };
         let streams = self.streams.deadline().unwrap_or(u64::MAX);
         hub.min(datagrams).min(stuck).min(round).min(streams)
@@ -403,9 +406,25 @@ impl Net {
         self.streams.busy()
     }
 
-    /// Everything that was sent has been acknowledged.
+    /// Everything that was sent has been acknowledged, but for what the dead were sent.
     pub fn is_quiet(&self) -> bool {
-        self.hub.all_acknowledged() && self.datagrams.is_flushed() && self.streams.is_quiet()
+        self.owes_nothing() && self.datagrams.is_flushed()
+    }
+
+    fn owes_nothing(&self) -> bool {
+        let dead = |peer| self.is_dead(peer);
+        self.hub.all_acknowledged_but_by(dead) && self.streams.is_quiet_but_for(dead)
+    }
+
+    /// The job goes on without that rank: what it does not acknowledge is missed by nobody.
+    pub fn mark_dead(&mut self, rank: Rank) {
+        if !self.is_dead(rank) {
+            self.dead.push(rank);
+        }
+    }
+
+    pub(crate) fn is_dead(&self, rank: Rank) -> bool {
+        self.dead.contains(&rank)
     }
 
     /// Shows what the datagrams and the streams have counted.

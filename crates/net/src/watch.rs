@@ -39,7 +39,9 @@ impl Net {
         self.next_round = now + self.watch.limits().round;
         self.streams.look(now);
         self.datagrams.tidy();
-        if let Some((rank, why)) = self.datagrams.trouble.take() {
+        if let Some((rank, why)) = self.datagrams.trouble.take()
+            && !self.is_dead(rank)
+        {
             return Err(Broken::PeerLost { rank, why });
         }
         let owed = self.debts(now);
@@ -76,6 +78,7 @@ impl Net {
         self.streams.silent(now, doubt, |peer, since| {
             owed.push(new(peer, Waits::Connection, since, 0));
         });
+        owed.retain(|owed| !self.is_dead(owed.peer));
         if owed.iter().any(|owed| owed.waits == Waits::Datagrams) {
             let mut hosts: BTreeMap<u32, u64> = BTreeMap::new();
             self.hub.each_heard(|peer, heard| {

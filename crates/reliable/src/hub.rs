@@ -298,7 +298,12 @@ impl Hub {
     /// `flush_acks`, `transmit`, and some time in which it answers peers whose last
     /// acknowledgement was lost.
     pub fn all_acknowledged(&self) -> bool {
-        self.links.iter().all(Link::is_done)
+        self.all_acknowledged_but_by(|_| false)
+    }
+
+    /// The same, whatever those who are `gone` have not acknowledged.
+    pub fn all_acknowledged_but_by(&self, gone: impl Fn(Peer) -> bool) -> bool {
+        self.links.iter().all(|link| link.is_done() || gone(link.peer))
     }
 
     /// The path to `peer` carries datagrams of at most `size` bytes, counted as

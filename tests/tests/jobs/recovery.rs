@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use hpvm_tests::hosts::Hosts;
+
 use crate::common::{PATIENCE, clean, prefix, program, run_within};
 
 fn outlive(case: &str) -> Command {
@@ -24,12 +26,39 @@ fn who_waits_for_a_killed_rank_gets_an_error() {
         "broadcast",
         "lock",
     ] {
-        let outcome = run_within(outlive(case), PATIENCE);
-        assert_eq!(outcome.code, Some(137), "{case}:\n{}", outcome.output);
-        assert!(outcome.output.contains("SIGKILL"), "{case}:\n{}", outcome.output);
-        for rank in [0, 2] {
-            let seen = format!("rank {rank} has seen it");
-            assert!(outcome.output.contains(&seen), "{case}:\n{}", outcome.output);
+        survives(outlive(case), case);
+    }
+}
+
+#[track_caller]
+fn survives(command: Command, case: &str) {
+    let outcome = run_within(command, PATIENCE);
+    assert_eq!(outcome.code, Some(137), "{case}:\n{}", outcome.output);
+    assert!(outcome.output.contains("SIGKILL"), "{case}:\n{}", outcome.output);
+    for rank in [0, 2] {
+        let seen = format!("rank {rank} has seen it");
+        assert!(outcome.output.contains(&seen), "{case}:\n{}", outcome.output);
+    }
+    // Also MPI_Finalize ends as it should.
+    let ends = ["gives up", "ending the job"];
+    assert!(!ends.iter().any(|text| outcome.output.contains(text)), "{case}:\n{}", outcome.output);
+}
+
+/// Rank 1 dies beside rank 0, beside rank 2, and alone on its host. Messages to it are never acknowledged.
+#[test]
+fn ranks_on_several_hosts_survive_too() {
+    let Some(hosts) = Hosts::up(3, &[]) else { return };
+    for (place, cases) in [
+        ([1, 1, 2], ["receive", "lengthy"]),
+        ([1, 2, 2], ["longreduce", "lock"]),
+        ([1, 2, 3], ["lengthy", "barrier"]),
+    ] {
+        for case in cases {
+            let list = place.map(|host| hosts.name(host)).join(",");
+            let mut command = hosts.command(1, prefix().join("bin/mpirun"));
+            command.args(["-n", "3", "-H", &list, "--enable-recovery", "--launch-agent"]);
+            command.arg(Hosts::agent()).arg(program("outlive")).arg(case);
+            survives(command, &format!("{case} on {list}"));
         }
     }
 }

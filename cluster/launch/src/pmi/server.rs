@@ -73,6 +73,8 @@ pub(super) struct Client {
     pub(super) in_barrier: bool,
     /// Whether it runs on this host, so that its commands come to this server.
     pub(super) local: bool,
+    /// It has died, and the others go on.
+    pub(super) lost: bool,
     /// The pairs of an unfinished `mcmd`: only what the answer depends on.
     multi: Option<Multi>,
 }
@@ -108,6 +110,7 @@ impl Server {
             appnum: *appnum,
             in_barrier: false,
             local: true,
+            lost: false,
             multi: None,
         };
         let mut name = format!("kvs_{job}");

@@ -4,14 +4,14 @@
 
 use std::collections::BTreeSet;
 
-use super::server::{ClientEvent, ClientState, MAPPING_KEY, Outcome, Server};
+use super::server::{ClientEvent, ClientState, LOST_KEY, MAPPING_KEY, Outcome, Server};
 
 /// Where a server stands among the others.
 #[derive(Debug)]
 pub struct TreePosition {
     /// Whether there is a server above.
     pub(super) below: bool,
-    /// Ranks of this host.
+    /// Ranks of this host that have not died.
     local: u32,
     /// Servers right below, and how many of them have arrived at the barrier.
     children: u32,
@@ -22,6 +22,8 @@ pub struct TreePosition {
     pub(super) waiter: Option<u32>,
     /// Whether anybody was told that somebody waits in this barrier.
     told: bool,
+    /// Whether the server above was told that everybody here and below waits in this barrier.
+    complete: bool,
 }
 
 impl TreePosition {
@@ -35,6 +37,7 @@ impl TreePosition {
             fresh: BTreeSet::new(),
             waiter: None,
             told: false,
+            complete: false,
         }
     }
 
@@ -103,12 +106,18 @@ impl Server {
         self.place.children = u32::MAX;
     }
 
+    /// What follows when the barrier has opened everywhere: a server all of whose ranks have died has arrived at the next.
+    pub fn opened(&mut self) -> Outcome {
+        self.arrival(None)
+    }
+
     /// Opens the barrier: the answers to the ranks of this host.
     pub fn open(&mut self) -> Vec<(u32, String)> {
         let mut replies = Vec::new();
         self.waiting = 0;
         let place = &mut self.place;
-        (place.arrived, place.waiter, place.told) = (0, None, false);
+        (place.arrived, place.waiter) = (0, None);
+        (place.told, place.complete) = (false, false);
         for (rank, client) in self.clients.iter_mut().enumerate() {
             if std::mem::replace(&mut client.in_barrier, false) {
                 replies.push((rank as u32, "cmd=barrier_out rc=0\n".to_string()));
@@ -117,12 +126,40 @@ impl Server {
         replies
     }
 
-    /// What follows when a rank of this host, or a server below, has arrived.
+    /// Whether a rank is among those that [`LOST_KEY`] has named.
+    pub fn is_lost(&self, rank: u32) -> bool {
+        self.clients[rank as usize].lost
+    }
+
+    /// Reads [`LOST_KEY`]: nobody waits in a barrier for the ranks that it names, and what follows from that.
+    pub fn excuse_lost(&mut self) -> Outcome {
+        let named = self.value(LOST_KEY).unwrap_or_default().split(',');
+        let named: Vec<u32> = named.filter_map(|rank| rank.parse().ok()).collect();
+        for rank in named {
+            let Some(client) = self.clients.get_mut(rank as usize) else { continue };
+            if std::mem::replace(&mut client.lost, true) {
+                continue;
+            }
+            let waited = std::mem::replace(&mut client.in_barrier, false);
+            self.waiting -= u32::from(waited);
+            self.place.local -= u32::from(client.local);
+            self.place.waiter = self.place.waiter.filter(|waiter| *waiter != rank);
+        }
+        self.arrival(None)
+    }
+
+    /// What follows when a rank of this host, or a server below, has arrived, or less is to be waited for. Where all ranks
+    /// have died that would be true for ever, and is none.
     pub(super) fn arrival(&mut self, rank: Option<u32>) -> Outcome {
         let place = &mut self.place;
         let complete = self.waiting == place.local && place.arrived == place.children;
         if complete && place.below {
-            return Outcome { replies: Vec::new(), event: Some(ClientEvent::Arrived) };
+            let told = std::mem::replace(&mut place.complete, true);
+            let event = (!told).then_some(ClientEvent::Arrived);
+            return Outcome { replies: Vec::new(), event };
+        }
+        if complete && self.clients.iter().all(|client| client.lost) {
+            return Outcome::default();
         }
         if complete {
             let event = (!place.is_alone()).then_some(ClientEvent::Opened);
@@ -161,39 +198,84 @@ mod tests {
         /// Says a line for a rank and carries what follows through the tree; gives the replies.
         fn say(&mut self, rank: u32, line: &str) -> Vec<(u32, String)> {
             let host = HOSTS.iter().position(|ranks| ranks.contains(&rank)).unwrap();
-            let mut outcome = self.servers[host].handle(rank, line.as_bytes());
-            let mut at = host;
+            let outcome = self.servers[host].handle(rank, line.as_bytes());
+            self.carry(rank, vec![(host, outcome)])
+        }
+
+        /// All servers hear, one after the other, that these ranks have died.
+        fn lose(&mut self, ranks: &str) -> Vec<(u32, String)> {
+            self.servers[0].publish_value(LOST_KEY, ranks);
+            let news = [(LOST_KEY.to_string(), ranks.to_string())];
+            let mut outcomes = Vec::new();
+            for (at, server) in self.servers.iter_mut().enumerate() {
+                assert!(server.merge(&news, false));
+                outcomes.push((at, server.excuse_lost()));
+            }
+            self.carry(0, outcomes)
+        }
+
+        fn carry(&mut self, rank: u32, outcomes: Vec<(usize, Outcome)>) -> Vec<(u32, String)> {
+            let mut todo = std::collections::VecDeque::from(outcomes);
             let mut replies = Vec::new();
-            loop {
+            while let Some((at, mut outcome)) = todo.pop_front() {
                 replies.append(&mut outcome.replies);
                 match outcome.event {
                     Some(ClientEvent::Arrived) => {
                         let fresh = self.servers[at].take_fresh();
-                        at -= 1;
-                        assert!(self.servers[at].merge(&fresh, true));
-                        outcome = self.servers[at].child_arrived();
+                        assert!(self.servers[at - 1].merge(&fresh, true));
+                        todo.push_back((at - 1, self.servers[at - 1].child_arrived()));
                     }
                     Some(ClientEvent::Opened) => {
                         assert_eq!(at, 0);
                         let fresh = self.servers[0].take_fresh();
-                        for server in &mut self.servers[1..] {
+                        for (at, server) in self.servers.iter_mut().enumerate().skip(1) {
                             assert!(server.merge(&fresh, false));
                             assert_eq!(server.take_fresh(), []);
                             replies.extend(server.open());
+                            todo.push_back((at, server.opened()));
                         }
-                        return replies;
                     }
-                    Some(ClientEvent::Waits) if at > 0 => {
-                        at -= 1;
-                        if !self.servers[at].set_waiter(rank) {
-                            return replies;
-                        }
-                        outcome.event = Some(ClientEvent::Waits);
+                    Some(ClientEvent::Waits) if at > 0 && self.servers[at - 1].set_waiter(rank) => {
+                        let event = Some(ClientEvent::Waits);
+                        todo.push_back((at - 1, Outcome { replies: Vec::new(), event }));
                     }
-                    _ => return replies,
+                    _ => {}
                 }
             }
+            replies
         }
+    }
+
+    fn ranks(mut replies: Vec<(u32, String)>) -> Vec<u32> {
+        assert!(replies.iter().all(|(_, text)| text.contains("barrier_out")), "{replies:?}");
+        replies.sort();
+        replies.into_iter().map(|(rank, _)| rank).collect()
+    }
+
+    /// Who has died is waited for in no barrier: not in one that others wait in, not in one that it had come to itself,
+    /// and not in later ones, also when nobody else is on its host.
+    #[test]
+    fn a_barrier_opens_without_the_dead() {
+        let mut tree = Tree::new();
+        for rank in [0, 1, 2, 3] {
+            assert_eq!(tree.say(rank, "cmd=barrier_in"), []);
+        }
+        assert_eq!(ranks(tree.lose("4")), [0, 1, 2, 3]);
+        assert_eq!(tree.say(2, "cmd=barrier_in"), []);
+        // Rank 2 waits, and dies; its host has nobody any more.
+        assert_eq!(tree.lose("4,2"), []);
+        for _ in 0..3 {
+            assert_eq!(tree.say(3, "cmd=barrier_in"), []);
+            assert_eq!(tree.say(1, "cmd=barrier_in"), []);
+            assert_eq!(ranks(tree.say(0, "cmd=barrier_in")), [0, 1, 3]);
+        }
+        // The same is told again, and what makes no sense.
+        assert_eq!(tree.lose("4,2,2,99,x"), []);
+        assert_eq!(tree.say(0, "cmd=barrier_in"), []);
+        assert_eq!(tree.say(3, "cmd=barrier_in"), []);
+        assert_eq!(ranks(tree.lose("4,2,1")), [0, 3]);
+        // Where nobody lives no barrier opens.
+        assert_eq!(tree.lose("4,2,1,0,3"), []);
     }
 
     #[test]

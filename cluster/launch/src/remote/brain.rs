@@ -12,7 +12,7 @@ use super::{parts, tree};
 use crate::dispatcher::leaving::{Found, Leaving};
 use crate::dispatcher::{Ended, Event};
 use crate::environment::short_job_id;
-use crate::pmi::server::{ClientEvent, ClientState, JOB_KEY, Outcome, Server};
+use crate::pmi::server::{ClientEvent, ClientState, JOB_KEY, LOST_KEY, Outcome, Server};
 
 /// An agent that heard nothing from above for so many times the patience ends itself and all that
 /// it started. Longer than what those above wait for us: a launcher that was stopped for a while
@@ -198,7 +198,12 @@ impl Brain {
                 if !self.pmi.merge(&pairs, false) {
                     return self.die("more values than a job may keep".to_string());
                 }
+                let deaths = pairs.iter().any(|(key, _)| key == LOST_KEY);
                 self.down(None, Frame::Puts(pairs));
+                if deaths {
+                    let outcome = self.pmi.excuse_lost();
+                    self.outcome(0, b"", outcome);
+                }
             }
             Frame::Open => {
                 self.links.barrier_opened();
@@ -206,6 +211,8 @@ impl Brain {
                 for (rank, text) in self.pmi.open() {
                     self.actions.push_back(Action::Reply { rank, text });
                 }
+                let outcome = self.pmi.opened();
+                self.outcome(0, b"", outcome);
             }
             Frame::Reply { rank, text } => match self.toward(rank) {
                 Some(link) => self.down(Some(link), Frame::Reply { rank, text }),

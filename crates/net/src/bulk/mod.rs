@@ -136,8 +136,14 @@ impl Streams {
     }
 
     /// Everything that was sent has come.
+    #[cfg(test)]
     pub fn is_quiet(&self) -> bool {
         self.machine.is_quiet()
+    }
+
+    /// See [`Bulk::is_quiet_but_for`].
+    pub fn is_quiet_but_for(&self, gone: impl Fn(Rank) -> bool) -> bool {
+        self.machine.is_quiet_but_for(gone)
     }
 
     /// See [`Bulk::silent`].
