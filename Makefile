@@ -8,7 +8,7 @@ RELEASE := $(TARGET)/release
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := all
-.PHONY: all build mpi setup install uninstall demo test check unit seeds simulate fuzz flap long-run conformance foreign count instructions \
+.PHONY: all build mpi setup install uninstall demo test check unit seeds pauses simulate fuzz flap long-run conformance foreign count instructions \
         apps web web-test mpi4py-tests mpi4py-wheel lammps model-suites bench bench-peers report loom sanitize miri wheel deb docs container clean distclean help
 
 help: ## this list
@@ -71,6 +71,9 @@ unit: build ## Rust tests, and multi-process tests of the launcher and the libra
 seeds: setup ## the protocols on virtual networks with many more seeds than `make unit` (HPVM_SEEDS, 2000 each)
 	@HPVM_SEEDS=$${HPVM_SEEDS:-2000} $(CARGO) test -p hpvm-reliable -p hpvm-sim -p hpvm-onesided -p hpvm-portals -p hpvm-sam
 	@HPVM_SEEDS=$${HPVM_SEEDS:-2000} $(CARGO) test -p hpvm-mpi --test network
+
+pauses: build ## a test binary while its processes are stopped at random: TEST=cli/signals, ARGS="...", SEEDS="1 2 3" (CONTRIBUTING.md)
+	@scripts/pauses $(STAGE) "$(TEST)" "$(SEEDS)" $(ARGS)
 
 simulate: build ## large jobs in virtual time and decades of failures (docs/simulation.md; minutes, 8 GiB)
 	@$(STAGE)/bin/hpvm simulate barrier --ranks 16,256,4096,65536 --times 2 --memory

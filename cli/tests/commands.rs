@@ -1,5 +1,7 @@
 //! The subcommands other than `run`.
 
+mod common;
+
 use std::process::{Command, Output};
 
 fn hpvm(args: &[&str]) -> Output {
@@ -91,12 +93,10 @@ fn a_benchmark_that_measures_nothing_is_an_error() {
 
 #[test]
 fn a_report_that_cannot_be_written_is_an_error() {
-    use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("measures");
     let point = r#"{"mode":"round trip","op":"send","ranks":2,"size":8,"unit":"us","median":1,"min":1,"max":1,"iters":1,"batches":5}"#;
-    std::fs::write(&program, format!("#!/bin/sh\necho '{point}'\n")).unwrap();
-    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    let text = format!("#!/bin/sh\necho '{point}'\n");
+    let program = common::script(folder.path(), "measures", &text);
     let command = || {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hpvm"));
         command.args(["bench", "pvm", "--quick", "--pvm-root", "/nonexistent", "--program"]);

@@ -163,10 +163,19 @@ fn placement_is_real() {
 
 #[test]
 fn a_failing_rank_may_leave_the_others_alone() {
-    let script = "[ $PMI_RANK = 0 ] && exit 3; sleep 0.3; echo still here";
-    let ended = bash(&["-n", "2", "--enable-recovery"], script).run();
+    // The other one goes on when the launcher has spoken of the end of the first.
+    let gate = Gate::new();
+    let script = format!("[ $PMI_RANK = 0 ] && exit 3; {}; echo still here", gate.wait());
+    let mut job = bash(&["-n", "2", "--enable-recovery"], &script);
+    let mut child = job.start();
+    read_error_until(&mut child, "exited with code 3");
+    gate.open();
+    let ended = wait(child);
     assert_eq!((ended.code, ended.out.as_str()), (3, "still here\n"), "{ended:?}");
-    let ended = bash(&["-n", "2"], script).run();
+    job.check_gone();
+    let gate = Gate::new();
+    let script = format!("[ $PMI_RANK = 0 ] && exit 3; {}; echo still here", gate.wait());
+    let ended = bash(&["-n", "2"], &script).run();
     assert_eq!((ended.code, ended.out.as_str()), (3, ""), "{ended:?}");
 }
 
@@ -184,13 +193,19 @@ fn remarks_can_be_silenced_and_refusals_say_what_to_do() {
 fn stacks_are_shown_at_the_time_limit_if_a_tool_is_there() {
     let (_dir, place) = folder();
     script(&place, "eu-stack", "#!/bin/sh\necho stack of \"$@\"\n");
-    let args = ["-n", "2", "--timeout", "0.3", "--get-stack-traces", "/bin/sleep", "1000"];
-    let mut job = mpirun(&args);
-    job.command.env("PATH", &place);
-    let ended = job.run();
-    assert_eq!(ended.code, 124, "{ended:?}");
-    assert_eq!(ended.err.matches("stack of -p ").count(), 2, "{ended:?}");
-    let mut job = mpirun(&args);
-    job.command.env("PATH", "/nowhere");
-    assert!(job.run().err.contains("needs gdb, eu-stack or gstack"));
+    // The ranks are to be there when the time is over.
+    let at_limit = |limit: &str, path: &std::path::Path| {
+        let args = ["-n", "2", "--timeout", limit, "--get-stack-traces", "/bin/sleep", "1000"];
+        let mut job = mpirun(&args);
+        job.command.env("PATH", path);
+        job.run()
+    };
+    let shown = |limit: &&str| {
+        let ended = at_limit(limit, &place);
+        assert_eq!(ended.code, 124, "{ended:?}");
+        ended.err.matches("stack of -p ").count() == 2
+    };
+    assert!(["0.3", "3", "30"].iter().any(shown), "no stacks of two ranks");
+    let ended = at_limit("0.3", std::path::Path::new("/nowhere"));
+    assert!(ended.err.contains("needs gdb, eu-stack or gstack"), "{ended:?}");
 }

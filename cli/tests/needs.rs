@@ -23,7 +23,7 @@ impl Installation {
         for folder in ["bin", "lib", "other"] {
             std::fs::create_dir(place.path(folder)).expect("folder");
         }
-        std::fs::copy(env!("CARGO_BIN_EXE_hpvm"), place.path("bin/hpvm")).expect("copy");
+        common::copy_program(env!("CARGO_BIN_EXE_hpvm"), place.path("bin/hpvm"));
         std::os::unix::fs::symlink("hpvm", place.path("bin/mpirun")).expect("link");
         place.library("lib/libmpi_abi.so.1", "int MPI_Init;", &[]);
         for folder in ["lib", "other"] {

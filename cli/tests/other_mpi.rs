@@ -38,7 +38,7 @@ impl Installation {
         for folder in ["bin", "lib/hpvm/openmpi", "other"] {
             std::fs::create_dir_all(place.path(folder)).expect("folder");
         }
-        std::fs::copy(env!("CARGO_BIN_EXE_hpvm"), place.path("bin/mpirun")).expect("copy");
+        common::copy_program(env!("CARGO_BIN_EXE_hpvm"), place.path("bin/mpirun"));
         place.library("lib/libmpi_abi.so.1", "ours, standard", "libmpi_abi.so.1");
         place.library("lib/libmpi.so.12", "ours, MPICH", "libmpi.so.12");
         place.library("lib/libmpi.so.40", "ours, Open MPI", "libmpi.so.40");

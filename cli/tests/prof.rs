@@ -184,13 +184,14 @@ fn a_job_that_runs_is_counted_from_now_on() {
     let mut launcher = job.start();
     assert!(until(|| has_ranks(&job)), "no ranks after {PATIENCE:?}");
     let name = launcher.id().to_string();
-    let found = json(&["-j", &name, "--duration", "0.4"]);
-    let ranks = found["ranks"].as_array().expect("ranks");
-    assert_eq!(ranks.len(), 2, "{found}");
-    for rank in ranks {
-        let clock = rank["events"]["task-clock"]["value"].as_f64();
-        assert!(clock > Some(0.0), "{rank}");
-    }
+    // A rank need not have got a processor in so short a time.
+    let counted = || {
+        let found = json(&["-j", &name, "--duration", "0.4"]);
+        let ranks = found["ranks"].as_array().expect("ranks");
+        assert_eq!(ranks.len(), 2, "{found}");
+        ranks.iter().all(|rank| rank["events"]["task-clock"]["value"].as_f64() > Some(0.0))
+    };
+    assert!(until(counted), "a rank that computes takes no time");
     // Without a limit: until the job ends.
     let mut watch = prof(&["-j", &name]).stdout(Stdio::piped()).spawn().expect("hpvm prof");
     let watched = watch.id();

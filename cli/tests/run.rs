@@ -83,7 +83,7 @@ fn library_path() {
         std::fs::create_dir(dir.path().join(folder)).unwrap();
     }
     let program = dir.path().join("bin/mpirun");
-    std::fs::copy(env!("CARGO_BIN_EXE_hpvm"), &program).unwrap();
+    copy_program(env!("CARGO_BIN_EXE_hpvm"), &program);
     let show = |flags: &[&str]| {
         let output = std::process::Command::new(&program)
             .args([flags, &["sh", "-c", "echo $LD_LIBRARY_PATH"]].concat())
@@ -161,8 +161,8 @@ fn exit_codes() {
     for (script, code, part) in [
         ("exit 0", 0, ""),
         ("exit 7", 7, "exited with code 7; ending the job"),
-        ("kill -SEGV $$; sleep 100", 139, "killed by signal 11 (SIGSEGV"),
-        ("kill -KILL $$; sleep 100", 137, "killed by signal 9 (SIGKILL"),
+        ("kill -SEGV $$; sleep 1000", 139, "killed by signal 11 (SIGSEGV"),
+        ("kill -KILL $$; sleep 1000", 137, "killed by signal 9 (SIGKILL"),
     ] {
         let script = format!("if [ $PMI_RANK = 1 ]; then {script}; else true; fi");
         let ended = bash(&["-n", "3"], &script).run();

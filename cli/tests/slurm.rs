@@ -83,7 +83,7 @@ fn mpirun_finds_the_allocation() {
 #[test]
 fn ends_in_an_allocation() {
     let Some(cluster) = Cluster::up(2, 4) else { return };
-    let script = "if [ $PMI_RANK = 1 ]; then exit 7; else sleep 100; fi";
+    let script = "if [ $PMI_RANK = 1 ]; then exit 7; else sleep 999; fi";
     let ended = run(&cluster, &["salloc", "-Q", "-N2", "-n2", HPVM, "run", "bash", "-c", script]);
     assert_eq!(ended.code, 7, "{ended:?}");
     let part = format!("on {}) exited with code 7; ending the job", cluster.host(2));
@@ -91,7 +91,7 @@ fn ends_in_an_allocation() {
 
     // scancel, and a launcher that is killed.
     for cancel in [true, false] {
-        let args = ["salloc", "-Q", "-N2", "-n2", HPVM, "run", "sh", "-c", "echo up; sleep 99"];
+        let args = ["salloc", "-Q", "-N2", "-n2", HPVM, "run", "sh", "-c", "echo up; sleep 999"];
         let mut child = command(&cluster, &args).spawn().unwrap();
         common::read_until(&mut child, "up\nup\n");
         if cancel {

@@ -51,7 +51,8 @@ fn control_c_ends_the_job() {
 
 #[test]
 fn control_z_stops_the_job() {
-    let mut job = bash(&["-n", "1"], "echo $$; exec sleep 2");
+    let gate = Gate::new();
+    let mut job = bash(&["-n", "1"], &format!("echo $$; {}", gate.wait()));
     let (mut child, mut terminal) = at_terminal(&mut job);
     let pid: i32 = read_until(&mut child, "\n").trim().parse().unwrap();
     let stopped = |pid: i32| {
@@ -62,6 +63,7 @@ fn control_z_stops_the_job() {
     let launcher = child.id() as i32;
     assert!(until(|| stopped(pid) && stopped(launcher)));
     kill(launcher, libc::SIGCONT);
+    gate.open();
     assert_eq!(wait(child).code, 0);
     job.check_gone();
 }

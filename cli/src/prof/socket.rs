@@ -91,8 +91,12 @@ pub fn take(stream: &UnixStream) -> io::Result<Vec<OwnedFd>> {
         message.msg_iovlen = 1;
         message.msg_control = control.0.as_mut_ptr().cast();
         message.msg_controllen = control.0.len() as _;
-        if libc::recvmsg(stream.as_raw_fd(), &mut message, libc::MSG_CMSG_CLOEXEC) < 0 {
-            return Err(io::Error::last_os_error());
+        // With a time limit the kernel interrupts the call of a process that was stopped and goes on.
+        while libc::recvmsg(stream.as_raw_fd(), &mut message, libc::MSG_CMSG_CLOEXEC) < 0 {
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
         }
         let head = libc::CMSG_FIRSTHDR(&message);
         if !head.is_null()
@@ -112,6 +116,40 @@ pub fn take(stream: &UnixStream) -> io::Result<Vec<OwnedFd>> {
 mod tests {
     use super::*;
     use std::io::{Read, Write};
+
+    extern "C" fn nothing(_: libc::c_int) {}
+
+    #[test]
+    fn who_waits_goes_on_waiting_when_the_kernel_interrupts_it() {
+        let (client, server) = UnixStream::pair().unwrap();
+        client.set_read_timeout(Some(std::time::Duration::from_secs(100))).unwrap();
+        let handler = nothing as extern "C" fn(libc::c_int);
+        // SAFETY: the handler does nothing, and nobody else here uses this signal.
+        unsafe { libc::signal(libc::SIGUSR2, handler as libc::sighandler_t) };
+        let (tell, told) = std::sync::mpsc::channel();
+        let taker = std::thread::spawn(move || {
+            // SAFETY: no arguments.
+            tell.send(unsafe { libc::gettid() }).unwrap();
+            take(&client).map(|taken| taken.len())
+        });
+        let thread = told.recv().unwrap();
+        let call = format!("/proc/self/task/{thread}/syscall");
+        let waits = format!("{} ", libc::SYS_recvmsg);
+        for _ in 0..3 {
+            // Where the kernel does not say what a thread does, some time has to be enough.
+            for _ in 0..2000 {
+                if std::fs::read_to_string(&call).is_ok_and(|text| text.starts_with(&waits)) {
+                    break;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            // A process that is stopped and goes on is interrupted in the same way.
+            // SAFETY: takes numbers; the thread has not been joined.
+            unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, libc::SIGUSR2) };
+        }
+        give(&server, &[server.as_raw_fd()]).unwrap();
+        assert_eq!(taker.join().unwrap().unwrap(), 1);
+    }
 
     #[test]
     fn descriptors_pass_between_processes() {

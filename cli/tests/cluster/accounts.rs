@@ -1,6 +1,6 @@
 //! Users, roles, tokens: what each may, and that nobody may more. Attacks are among the scenarios.
 
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::TcpStream;
 
 use crate::common::{self, PATIENCE};
@@ -71,7 +71,7 @@ fn events(server: &Server, cookie: &str) -> TcpStream {
 fn read_until(stream: &mut TcpStream, word: &str) -> String {
     let (mut text, mut bytes) = (String::new(), [0; 4096]);
     while !text.contains(word) {
-        match stream.read(&mut bytes) {
+        match common::read_some(stream, &mut bytes) {
             Ok(count @ 1..) => text += &String::from_utf8_lossy(&bytes[..count]),
             _ => break,
         }

@@ -276,7 +276,7 @@ static STREAMS: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new
 
 /// Reads a stream of events until the server ends it.
 fn stream_of(link: &str, path: &str, cookie: &str) -> String {
-    use std::io::{Read, Write};
+    use std::io::Write;
     let address = link.strip_prefix("http://").unwrap().split('/').next().unwrap();
     let mut stream = std::net::TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(common::PATIENCE)).unwrap();
@@ -284,7 +284,7 @@ fn stream_of(link: &str, path: &str, cookie: &str) -> String {
     let mut text = Vec::new();
     let mut bytes = [0; 4096];
     let mut told = false;
-    while let Ok(count @ 1..) = stream.read(&mut bytes) {
+    while let Ok(count @ 1..) = common::read_some(&mut stream, &mut bytes) {
         text.extend_from_slice(&bytes[..count]);
         if !told && String::from_utf8_lossy(&text).contains("event: caught-up") {
             told = true;

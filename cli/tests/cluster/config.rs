@@ -168,7 +168,8 @@ fn a_host_does_what_its_file_says() {
     let there = || server.good(&["nodes", "--json"]).contains("\"name\":\"n7\"");
     assert!(crate::common::until(there), "{}", server.good(&["nodes"]));
     assert!(server.good(&["nodes", "--json"]).contains("\"cpus\":3"));
-    assert!(doctor().contains("ok    node           hpvm node runs"), "{}", doctor());
+    let runs = || doctor().contains("ok    node           hpvm node runs");
+    assert!(crate::common::until(runs), "{}", doctor());
     crate::common::kill(child.id() as i32, libc::SIGTERM);
     assert!(child.wait().unwrap().success());
 }

@@ -44,13 +44,15 @@ fn all_of_a_job_is_in_its_group_and_ends_with_it() {
     }
     server.good(&["cancel", &cancelled.to_string()]);
     assert_eq!(server.until(cancelled, "ended")["outcome"]["kind"], "cancelled");
-    assert!(first.is_none_or(|folder| !folder.exists()));
+    let is_gone = |folder: &Option<PathBuf>| {
+        common::until(|| folder.as_ref().is_none_or(|folder| !folder.exists()))
+    };
+    assert!(is_gone(&first), "{first:?}");
     let supervisor = record::holder(&Folder(server.data().join(format!("jobs/{lost}"))));
     common::kill(supervisor.unwrap().expect("a supervisor"), libc::SIGKILL);
     assert_eq!(server.until(lost, "ended")["outcome"]["kind"], "node_lost");
-    assert!(second.is_none_or(|folder| !folder.exists()));
-    let left = common::until(|| server.job_processes().is_empty());
-    assert!(left, "{:?}", server.job_processes());
+    assert!(is_gone(&second), "{second:?}");
+    server.nothing_left();
 }
 
 #[test]

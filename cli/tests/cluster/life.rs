@@ -38,7 +38,7 @@ fn a_cancelled_job_leaves_nothing_but_its_record() {
     server.good(&["cancel", &number]);
     let ended = server.until(id, "ended");
     assert_eq!(ended["outcome"]["kind"], "cancelled", "{ended}");
-    assert!(server.job_processes().is_empty(), "{:?}", server.job_processes());
+    server.nothing_left();
     assert_eq!(server.good(&["logs", &number]), "here\n");
     let again = server.hpvm(&["cancel", &number]);
     assert!(String::from_utf8_lossy(&again.stderr).contains("has ended already"));
@@ -170,7 +170,9 @@ fn a_launcher_in_a_script_starts_as_many_ranks_as_were_asked_for() {
 #[test]
 fn the_server_comes_back_to_its_jobs() {
     let mut server = Server::start();
-    let runs = server.submit(&["bash", "-c", "echo a; sleep 1; echo b; exit 5"]);
+    let gate = common::Gate::new();
+    let script = format!("echo a; {}; echo b; exit 5", gate.wait());
+    let runs = server.submit(&["bash", "-c", &script]);
     let ends = server.submit(&["bash", "-c", "exit 6"]);
     server.until(runs, "running");
     server.end(libc::SIGKILL);
@@ -178,6 +180,7 @@ fn the_server_comes_back_to_its_jobs() {
         !server.job_processes().iter().any(|(_, line)| line.contains("exit 6"))
     }));
     server.begin();
+    gate.open();
     assert_eq!(server.until(ends, "ended")["exit_code"], 6);
     assert_eq!(server.until(runs, "ended")["exit_code"], 5);
     assert_eq!(server.good(&["logs", &runs.to_string()]), "a\nb\n");
@@ -200,7 +203,7 @@ fn memory_beyond_what_was_asked_for_ends_a_job() {
     let id = server.submit(&["--mem", "100M", "python3", "-c", script]);
     let ended = server.until(id, "ended");
     assert_eq!(ended["outcome"]["kind"], "memory_limit", "{ended}");
-    assert!(server.job_processes().is_empty());
+    server.nothing_left();
 }
 
 #[test]
@@ -226,7 +229,7 @@ fn a_launcher_that_is_killed_is_a_job_that_ended() {
     assert!(common::until(|| launcher().is_some()));
     kill(launcher().unwrap(), libc::SIGKILL);
     assert_eq!(server.until(id, "ended")["exit_code"], 137);
-    assert!(server.job_processes().is_empty(), "{:?}", server.job_processes());
+    server.nothing_left();
 }
 
 #[test]

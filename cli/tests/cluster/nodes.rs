@@ -27,7 +27,9 @@ impl Cluster {
     /// The same with these flags for the server.
     pub fn start_with(names: &[&str], flags: &[&str]) -> Cluster {
         let mut server = Server::new();
-        server.begin_with(&[&["--listen", "0"], flags].concat());
+        // It comes back to where its hosts look for it.
+        let port = common::own_port().to_string();
+        server.begin_with(&[&["--listen", &port], flags].concat());
         let mut cluster = Cluster { server, nodes: Vec::new() };
         token(&cluster.server);
         for name in names {

@@ -5,11 +5,13 @@ use std::net::TcpStream;
 use std::process::Output;
 use std::time::Duration;
 
-use crate::common::PATIENCE;
+use crate::common::{self, PATIENCE};
 use crate::server::Server;
 
 /// An address of this machine that is not loopback's alone: outside loopback TLS is a must.
-const ANY: &str = "0.0.0.0:0";
+fn any() -> String {
+    format!("0.0.0.0:{}", common::own_port())
+}
 
 struct Remote {
     server: Server,
@@ -19,7 +21,7 @@ struct Remote {
 impl Remote {
     fn start() -> Remote {
         let mut server = Server::new();
-        server.begin_with(&["--listen", ANY]);
+        server.begin_with(&["--listen", &any()]);
         let port = port(&server.link);
         Remote { server, address: format!("https://localhost:{port}") }
     }
@@ -165,7 +167,7 @@ fn a_given_certificate_is_used() {
     assert!(error(&refused).contains("cert.pem"), "{}", error(&refused));
     // The authority that a server makes is a certificate like another.
     let mut maker = Server::new();
-    maker.begin_with(&["--listen", ANY]);
+    maker.begin_with(&["--listen", &any()]);
     let tls = maker.data().join("tls");
     let text = |name: &str| tls.join(name).to_str().unwrap().to_string();
     let (certificate, key) = (text("authority.pem"), text("authority.key"));

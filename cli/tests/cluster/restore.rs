@@ -59,7 +59,7 @@ fn a_folder_that_is_gone_is_no_reason_to_start_a_job_again() {
     let ended = server.until(id, "ended");
     assert_eq!(ended["outcome"]["kind"], "node_lost", "{ended}");
     assert_eq!(begun(), "begun\n");
-    assert!(common::until(|| server.job_processes().is_empty()), "{:?}", server.job_processes());
+    server.nothing_left();
 }
 
 #[test]

@@ -168,6 +168,13 @@ impl Server {
         marked(&self.mark).into_iter().filter(|(pid, _)| Some(*pid) != own).collect()
     }
 
+    /// Waits until no process of its jobs is left; what wrote the end of a job down ends behind it.
+    #[track_caller]
+    pub fn nothing_left(&self) {
+        let left = common::until(|| self.job_processes().is_empty());
+        assert!(left, "{:?}", self.job_processes());
+    }
+
     /// A request over TCP, as a browser or a stranger sends it.
     pub fn http(&self, method: &str, path: &str, headers: &[&str], body: &str) -> Answer {
         let address = self.link.strip_prefix("http://").unwrap().split('/').next().unwrap();
@@ -207,7 +214,7 @@ impl Drop for Server {
             let _ = child.wait();
         }
         // What jobs a failed test has left.
-        for _ in 0..20 {
+        for _ in 0..1000 {
             let left = marked(&self.mark);
             if left.is_empty() {
                 break;

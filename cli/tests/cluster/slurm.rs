@@ -90,10 +90,7 @@ impl Front {
         let path = folder.join(program);
         // There already when it is replaced once more.
         let _ = std::os::unix::fs::symlink(real, folder.join(format!("{program}.real")));
-        let new = folder.join("new");
-        std::fs::write(&new, format!("#!/bin/sh\n{script}\n")).unwrap();
-        let run = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(&new, run).unwrap();
+        let new = common::script(&folder, "new", &format!("#!/bin/sh\n{script}\n"));
         std::fs::rename(new, path).unwrap();
     }
 

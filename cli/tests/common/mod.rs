@@ -16,7 +16,7 @@ use hpvm_tests::process::clean;
 use hpvm_tests::processes;
 
 /// Long enough for a loaded machine; only a hang takes as long.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Shell functions that speak PMI-1 as a rank does.
 pub const PMI: &str = r#"
@@ -79,7 +79,7 @@ pub fn quick(hosts: &Hosts, args: &[&str]) -> Job {
 
 /// Fails if processes are left on one of these hosts after a while.
 pub fn nothing_left(hosts: &Hosts) {
-    let end = Instant::now() + Duration::from_secs(10);
+    let end = Instant::now() + PATIENCE;
     for host in 1..=hosts.count() {
         loop {
             let mut left = hosts.processes(host);
@@ -157,14 +157,92 @@ pub fn until_ended(child: &mut Child) -> Option<i32> {
 
 /// Reads a child's standard output until this text has come.
 pub fn read_until(child: &mut Child, text: &str) -> String {
-    let out = child.stdout.as_mut().expect("piped");
+    until_read(child.stdout.as_mut().expect("piped"), text)
+}
+
+/// The same of its standard error.
+pub fn read_error_until(child: &mut Child, text: &str) -> String {
+    until_read(child.stderr.as_mut().expect("piped"), text)
+}
+
+/// Nothing is read behind the text: what comes then is for somebody else.
+fn until_read(from: &mut (impl Read + AsRawFd), text: &str) -> String {
+    let end = Instant::now() + PATIENCE;
     let mut seen = Vec::new();
     let mut byte = [0];
     while !String::from_utf8_lossy(&seen).contains(text) {
-        assert_eq!(out.read(&mut byte).expect("read"), 1, "ended after {seen:?}");
+        let said = || String::from_utf8_lossy(&seen).into_owned();
+        assert!(readable(from.as_raw_fd(), end), "no {text:?} after {:?}", said());
+        from.read_exact(&mut byte).unwrap_or_else(|error| panic!("{error} after {:?}", said()));
         seen.push(byte[0]);
     }
     String::from_utf8_lossy(&seen).into_owned()
+}
+
+/// Waits until there is something to read, or the end.
+fn readable(fd: i32, end: Instant) -> bool {
+    let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    while Instant::now() < end {
+        // SAFETY: one entry, which lives until the call returns.
+        if unsafe { libc::poll(&mut poll, 1, 1000) } > 0 {
+            return true;
+        }
+    }
+    false
+}
+
+/// A file for which jobs wait: what happens before it is there happens while they run, however slow anything is.
+pub struct Gate(tempfile::TempDir);
+
+impl Gate {
+    pub fn new() -> Gate {
+        let gate = Gate(tempfile::tempdir().expect("a folder"));
+        // Jobs of other users look for it, too.
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(gate.0.path(), open).expect("our folder");
+        gate
+    }
+
+    /// The file.
+    pub fn file(&self) -> std::path::PathBuf {
+        self.0.path().join("open")
+    }
+
+    /// What a shell says to wait for it.
+    pub fn wait(&self) -> String {
+        format!("until [ -e {} ]; do sleep 0.01; done", self.file().display())
+    }
+
+    /// The jobs go on.
+    pub fn open(&self) {
+        std::fs::write(self.file(), "").expect("a file");
+    }
+}
+
+/// A port of this machine that nobody listens at, and that nobody is given who asks for any: a server may end, and another
+/// one begin there.
+pub fn own_port() -> u16 {
+    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");
+    let first = range.ok().and_then(|text| text.split_whitespace().next()?.parse().ok());
+    let below = first.unwrap_or(32768u32).max(2048) - 1024;
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    // Other runs of these tests begin elsewhere.
+    let seed = std::process::id().wrapping_mul(2_654_435_761);
+    let free = |port: &u16| std::net::TcpListener::bind(("0.0.0.0", *port)).is_ok();
+    // Relaxed: only distinctness matters.
+    let next = || seed.wrapping_add(7919 * COUNT.fetch_add(1, Ordering::Relaxed));
+    let mut ports = std::iter::repeat_with(|| (1024 + next() % below) as u16);
+    ports.by_ref().take(1000).find(free).expect("a free port")
+}
+
+/// Reads what there is. A process that was stopped and goes on reads again: with a time limit, the kernel interrupts the call.
+pub fn read_some(from: &mut impl Read, bytes: &mut [u8]) -> std::io::Result<usize> {
+    loop {
+        match from.read(bytes) {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
 }
 
 /// Waits for a condition; false if it never came true.
@@ -176,7 +254,8 @@ pub fn until(condition: impl Fn() -> bool) -> bool {
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    false
+    // Who was kept from running so long looks once more.
+    condition()
 }
 
 /// The processes in whose environment a mark stands, with their command lines.
@@ -241,6 +320,13 @@ pub fn script(dir: &Path, name: &str, text: &str) -> String {
     let written = shell.args(["-c", write, "sh"]).arg(&file).arg(text).status();
     assert!(written.expect("a shell").success(), "cannot write {}", file.display());
     file.to_str().expect("text").to_string()
+}
+
+/// Copies a program. A process of its own does so, for the same reason.
+pub fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) {
+    let mut cp = Command::new("cp");
+    let copied = cp.arg(from.as_ref()).arg(to.as_ref()).status().expect("cp");
+    assert!(copied.success(), "{cp:?}");
 }
 
 /// The lines of a text in sorted order.

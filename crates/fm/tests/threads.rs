@@ -4,7 +4,7 @@ use hpvm_fm::{Action, Node, RecvStream};
 use hpvm_shm::{Mapping, Shm};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const NODES: u32 = 4;
 const ROUNDS: usize = 30;
@@ -64,7 +64,9 @@ fn run(mut node: Node<Shm>) {
     }
     let all = ROUNDS as u64 * u64::from(NODES);
     let done = |n: &Arc<AtomicU64>| n.load(Ordering::Relaxed) == all;
+    let start = Instant::now();
     while !(done(&received) && done(&acked)) || node.split().1.replies().pending() {
+        assert!(start.elapsed() < Duration::from_secs(120), "{received:?} and {acked:?} of {all}");
         if node.extract(usize::MAX).unwrap().packets == 0 {
             node.wait(Duration::from_millis(100));
         }

@@ -5,8 +5,11 @@ use hpvm_net::{JobKey, MIN_STREAMED, Opened, Settings, interfaces};
 use hpvm_shm::{Mapping, Shm};
 use hpvm_transport::{Head, Landing, Memory, Packets, Rank, Streamed, Streams};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 const LEN: usize = 3 << 20;
+/// Time in which a stream that comes at all has come.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A job of one process.
 fn job() -> Mux {
@@ -62,7 +65,9 @@ fn expect(receiver: &mut Mux, got: &mut [u8]) {
 /// Until stream 5 has come as a whole; `begins`: it is announced by itself.
 fn until_it_has_come([sender, receiver]: &mut [Mux; 2], got: &mut [u8], begins: bool) {
     let (mut sent, mut came, mut begun) = (false, false, 0);
+    let start = Instant::now();
     while !(sent && came) {
+        assert!(start.elapsed() < PATIENCE, "sent: {sent}, came: {came}");
         let before = begun;
         receiver
             .poll(8, |src: Rank, head: Head, data: &[u8]| {

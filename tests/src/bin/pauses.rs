@@ -30,6 +30,10 @@ struct Options {
     /// Stop processes of this name alone (as in /proc/PID/comm; may be repeated)
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
+    /// Leave processes of this name alone (may be repeated). sshd's sandbox kills it for the system call by which the kernel
+    /// resumes one that a stop has interrupted
+    #[arg(long, value_name = "NAME", default_value = "sshd")]
+    spare: Vec<String>,
     /// The command and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<String>,
@@ -84,7 +88,10 @@ fn up_to(rng: &mut Rng, milliseconds: u64) -> Duration {
 }
 
 fn pause_one(rng: &mut Rng, options: &Options) {
-    let running = below(std::process::id() as i32, &options.only);
+    let wanted = |name: &String| {
+        (options.only.is_empty() || options.only.contains(name)) && !options.spare.contains(name)
+    };
+    let running = below(std::process::id() as i32, wanted);
     let Some(pid) = rng.choice(running) else { return };
     let time = up_to(rng, options.longest);
     // SAFETY: the call takes numbers alone; the process is ours, or has just ended.
@@ -95,8 +102,8 @@ fn pause_one(rng: &mut Rng, options: &Options) {
     }
 }
 
-/// The processes below `ancestor` that nobody has stopped.
-fn below(ancestor: i32, only: &[String]) -> Vec<i32> {
+/// The processes below `ancestor` with wanted names that nobody has stopped.
+fn below(ancestor: i32, wanted: impl Fn(&String) -> bool) -> Vec<i32> {
     let mut children: BTreeMap<i32, Vec<Process>> = BTreeMap::new();
     for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
         let pid = entry.file_name().to_str().and_then(|name| name.parse().ok());
@@ -110,7 +117,7 @@ fn below(ancestor: i32, only: &[String]) -> Vec<i32> {
         for child in children.get(&parent).into_iter().flatten() {
             if seen.insert(child.pid) {
                 next.push(child.pid);
-                if child.runs && (only.is_empty() || only.contains(&child.name)) {
+                if child.runs && wanted(&child.name) {
                     found.push(child.pid);
                 }
             }

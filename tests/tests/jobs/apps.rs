@@ -7,8 +7,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use crate::common::{
-    PATIENCE, clean, folder, marker, prefix, run_within, scratch, succeed, succeed_within, tell,
-    workspace,
+    PATIENCE, clean, folder, marker, prefix, run_within, scratch, succeed_within, tell, workspace,
 };
 use crate::random::{Random, seed};
 use hpvm_tests::process;
@@ -184,7 +183,7 @@ fn grobner_bases_are_the_sequential_ones_on_any_ranks() {
     let larger = ["--system", "katsura", "--size", "6"];
     // The line with the sum of the basis; another one has the time.
     let basis = |ranks| -> Option<String> {
-        let output = succeed(app(ranks, "sam_grobner", &larger)?);
+        let output = succeed_within(app(ranks, "sam_grobner", &larger)?, LONG);
         assert!(output.contains("quotient: 64, expected 64: right"), "{ranks} ranks:\n{output}");
         let line = output.lines().find(|line| line.contains(" terms, sum "));
         Some(line.expect("the line about the basis").to_owned())
@@ -241,7 +240,7 @@ fn vortex_rings_go_as_fast_as_theory_says() {
 
 /// Runs an application on its small problem; its output.
 pub(crate) fn run(ranks: u32, (name, problem): (&str, &[&str]), more: &[&str]) -> Option<String> {
-    app(ranks, name, &[problem, more].concat()).map(succeed)
+    app(ranks, name, &[problem, more].concat()).map(|command| succeed_within(command, LONG))
 }
 
 pub(crate) fn text(path: &Path) -> &str {
@@ -381,8 +380,16 @@ fn a_vortex_of_three_ranks_goes_on_with_others() {
 
 /// Waits until the file has been replaced `times` times, as its number in the file system tells.
 pub(crate) fn wait_for_replacements(path: &Path, times: u64) {
-    let (deadline, mut seen, mut count) = (Instant::now() + PATIENCE, None, 0);
+    assert!(replaced(path, times, || false), "nobody has ended");
+}
+
+/// The same; false when it is `over` before.
+pub(crate) fn replaced(path: &Path, times: u64, over: impl Fn() -> bool) -> bool {
+    let (deadline, mut seen, mut count) = (Instant::now() + 2 * PATIENCE, None, 0);
     while count < times {
+        if over() {
+            return false;
+        }
         let now = std::fs::metadata(path).ok().map(|data| (data.ino(), data.mtime_nsec()));
         if now.is_some() && now != seen {
             (seen, count) = (now, count + 1);
@@ -390,6 +397,7 @@ pub(crate) fn wait_for_replacements(path: &Path, times: u64) {
         assert!(Instant::now() < deadline, "{} was written {count} times only", path.display());
         std::thread::yield_now();
     }
+    true
 }
 
 /// Kills a rank of a job that writes checkpoints all the time.

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use hpvm_tests::hosts::Hosts;
 use hpvm_tests::process;
 
-use crate::apps::{self, LONG, app, app_with, built, text, uninterrupted, wait_for_replacements};
+use crate::apps::{
+    self, LONG, app, app_with, built, replaced, text, uninterrupted, wait_for_replacements,
+};
 use crate::apps_aspcg;
 use crate::common::{folder, marker, prefix, run_within, succeed_within, tell};
 use crate::random::{Random, seed};
@@ -110,33 +112,52 @@ const BODIES: [&str; 5] = ["--bodies", "1500", "--sample", "0", "--quiet"];
 
 #[test]
 fn a_rank_killed_and_a_host_cut_off_change_no_bit() {
-    let Some(hosts) = Hosts::up(3, &["--ssh"]) else { return };
+    // A run that had ended before it could be disturbed says nothing: then a longer one.
+    for steps in ["600", "3000", "15000"] {
+        let Some(hosts) = Hosts::up(3, &["--ssh"]) else { return };
+        if killed_and_cut_off(&hosts, steps) {
+            return;
+        }
+    }
+    panic!("it could not be disturbed in time");
+}
+
+/// False when it had ended before all was done to it.
+fn killed_and_cut_off(hosts: &Hosts, steps: &str) -> bool {
     let (home, marker) = (folder("cut"), marker());
     let (state, whole) = (home.join("state"), home.join("whole"));
-    let length = ["--steps", "600", "--every", "10", "--checkpoint"];
+    let length = ["--steps", steps, "--every", "10", "--checkpoint"];
     let problem = [&BODIES[..], &length, &[text(&state)]].concat();
     let undisturbed = [&BODIES[..], &length, &[text(&whole)]].concat();
-    let Some(command) = app(3, "treecode", &undisturbed) else { return };
+    // Without the applications it is counted as skipped.
+    let Some(command) = app(3, "treecode", &undisturbed) else { return true };
     succeed_within(command, LONG);
     let restart = ["--max-restarts", "2", "--restart-delay", "0.01"];
-    let command = on_hosts(&hosts, &restart, &problem);
+    let command = on_hosts(hosts, &restart, &problem);
     let output = std::thread::scope(|scope| {
         let job = scope.spawn(|| process::run(command, &marker, LONG));
-        wait_for_replacements(&state, 2);
-        let rank = hosts.processes(3).into_iter().find(|(_, line)| runs_treecode(line));
-        kill(rank.expect("a rank on the third host").0);
+        let over = || job.is_finished();
+        if replaced(&state, 2, over) {
+            let rank = hosts.processes(3).into_iter().find(|(_, line)| runs_treecode(line));
+            rank.into_iter().for_each(|(pid, _)| kill(pid));
+        }
         // The first two are of before the kill.
-        wait_for_replacements(&state, 4);
-        hosts.link(2, "net0", false);
+        if replaced(&state, 4, over) {
+            hosts.link(2, "net0", false);
+        }
         let outcome = job.join().expect("no panic").expect("it could be started");
         assert_eq!(outcome.code, Some(0), "{}", outcome.output);
         outcome.output
     });
+    if !output.contains("(restart 2 of 2)") {
+        return false;
+    }
     assert!(output.contains("was killed by signal 9"), "{output}");
     let without = format!("(restart 2 of 2), without host {}", hosts.name(2));
     assert!(output.contains(&without), "{output}");
     let got = std::fs::read(&state).expect("a checkpoint");
     assert!(got == std::fs::read(&whole).expect("a checkpoint"), "other bits\n{output}");
+    true
 }
 
 /// Seconds of the long run, from `HPVM_LONG_RUN_SECONDS`: about half of them disturbed, half not.

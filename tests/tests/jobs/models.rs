@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Barrier, OnceLock};
 use std::time::Duration;
 
@@ -33,17 +33,21 @@ fn programs() -> &'static [(&'static str, PathBuf)] {
     })
 }
 
-/// The job of one program on two hosts. At half of its rounds it meets `cable` twice, then lets the program go on. Its
-/// success, and what it has written.
-fn job(hosts: &Hosts, program: &PathBuf, options: &[&str], cable: &Barrier) -> (bool, String) {
+/// Starts the job of one program on two hosts.
+fn start(hosts: &Hosts, program: &PathBuf, options: &[&str]) -> Child {
     let list = [1, 2].map(|host| format!("{}:2", hosts.name(host))).join(",");
     let mut command = hosts.command(1, "timeout");
     // Seconds that only a hang takes.
-    command.arg("120").arg(prefix().join("bin/mpirun"));
+    command.arg("240").arg(prefix().join("bin/mpirun"));
     command.args(["-H", &list, "-n", "4"]).args(options).arg("--launch-agent").arg(Hosts::agent());
     command.arg(program).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     end_with_this_thread(&mut command);
-    let mut job = command.spawn().expect("mpirun");
+    command.spawn().expect("mpirun")
+}
+
+/// At half of its rounds it meets `cable` twice, then lets the program go on. Its success, and what it has written.
+/// Nothing fails before it has met `cable`, for which others wait.
+fn follow(mut job: Child, cable: &Barrier) -> (bool, String) {
     let mut output = BufReader::new(job.stdout.take().expect("its output"));
     let mut said = String::new();
     let read = output.read_line(&mut said);
@@ -64,10 +68,13 @@ fn with_a_cable_out(options: &[&str], time: Option<Duration>, check: fn(&Hosts, 
     let Some(hosts) = Hosts::up(2, &[]) else { return };
     let cable = Barrier::new(MODELS.len() + 1);
     std::thread::scope(|scope| {
-        for (name, program) in programs() {
+        let start =
+            |(name, program): &(&'static str, PathBuf)| (*name, start(&hosts, program, options));
+        let jobs: Vec<(&str, Child)> = programs().iter().map(start).collect();
+        for (name, job) in jobs {
             let (hosts, cable) = (&hosts, &cable);
             scope.spawn(move || {
-                let (success, text) = job(hosts, program, options, cable);
+                let (success, text) = follow(job, cable);
                 check(hosts, success, &format!("{name}: {text}"));
             });
         }
@@ -90,7 +97,7 @@ fn a_cable_that_is_out_for_some_time_only_delays() {
 
 #[test]
 fn a_cable_that_stays_out_ends_the_job_with_the_names_of_both_hosts() {
-    with_a_cable_out(&["--net-timeout", "3"], None, |hosts, success, text| {
+    with_a_cable_out(&["--net-timeout", "8"], None, |hosts, success, text| {
         let named = text.contains(&hosts.name(1)) && text.contains(&hosts.name(2));
         assert!(!success && named && text.contains("does not answer host"), "{text}");
     });

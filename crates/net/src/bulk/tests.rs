@@ -292,9 +292,9 @@ fn strangers_do_no_harm_and_are_counted() {
 fn a_peer_out_of_reach_is_told_of_and_one_whose_kernel_takes_the_connection_is_not() {
     let mut pair = Pair::new(Settings::default());
     let there = pair.ways.clone();
-    // Nobody listens there: the port was free a moment ago.
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    pair.ways = vec![address(nobody)];
+    // Nobody listens there, and nobody else gets the port.
+    let reserved = crate::ping::LivenessPort::reserve(false, None).unwrap();
+    pair.ways = vec![address(([127, 0, 0, 1], reserved.port()).into())];
     let (mut a, mut b) = (noise(100, 1), vec![0; 100]);
     let (from, to) = (Memory::Run(a.as_mut_ptr()), Memory::Run(b.as_mut_ptr()));
     pair.begin(0, 1, from, to, 100, 100);

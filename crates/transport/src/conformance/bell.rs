@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::time::Instant;
 
 /// Longer than any wait that a bell ends; a bell that fails costs the check this long.
-const LONG: Duration = Duration::from_secs(10);
+const LONG: Duration = Duration::from_secs(30);
 
 /// `arm` is false while a packet waits and true on a quiet endpoint.
 pub fn arm_sees_a_waiting_packet<F: Fixture>(fixture: &mut F) {
@@ -42,7 +42,7 @@ pub fn an_armed_bell_rings<F: Fixture>(fixture: &mut F) {
         assert!(sent, "no room for one packet");
         let start = Instant::now();
         bell.wait(LONG);
-        assert!(start.elapsed() < LONG / 2, "round {round}: the packet did not ring the bell");
+        assert!(start.elapsed() < LONG, "round {round}: the packet did not ring the bell");
         c.ends[1].disarm();
         c.deliver_all();
         bell.wait(Duration::ZERO);
@@ -50,7 +50,7 @@ pub fn an_armed_bell_rings<F: Fixture>(fixture: &mut F) {
     let bell = c.ends[0].doorbell();
     let start = Instant::now();
     bell.wait(LONG);
-    assert!(start.elapsed() < LONG / 2, "a wait on a bell that was not armed");
+    assert!(start.elapsed() < LONG, "a wait on a bell that was not armed");
 }
 
 /// `ring` ends the wait of another thread.
@@ -68,8 +68,9 @@ pub fn ring_ends_a_wait<F: Fixture>(fixture: &mut F) {
     });
     std::thread::sleep(Duration::from_millis(20));
     bell.ring();
-    let waited = waiter_ended.recv_timeout(LONG / 2);
-    assert!(waited.is_ok(), "ring did not end the wait of another thread");
+    let waited = waiter_ended.recv_timeout(2 * LONG);
+    let ended = waited.is_ok_and(|time| time < LONG);
+    assert!(ended, "ring did not end the wait of another thread");
     assert!(waiter.join().is_ok());
     c.ends[1].disarm();
 }

@@ -1,7 +1,8 @@
 //! A /tmp and a /dev/shm that belong to one job alone, so that whatever it leaves there is seen.
 //!
 //! The job runs in a mount namespace with empty folders in place of both. Where the system allows
-//! none, the real folders are compared before and after, by names that say hpvm.
+//! none, the real folders are compared before and after, by names that say hpvm; what others have put there
+//! meanwhile goes away again.
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString};
@@ -11,8 +12,9 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
-use crate::common::{folder, tell};
+use crate::common::{PATIENCE, folder, tell};
 
 const PLACES: [&str; 2] = ["/tmp", "/dev/shm"];
 
@@ -38,8 +40,19 @@ impl Folders {
         }
     }
 
-    /// What is there now and was not before.
+    /// What is there now and was not before, and stays.
     pub fn left(&self) -> Vec<String> {
+        let mut left = self.new_names();
+        let end = Instant::now() + PATIENCE;
+        while !self.private && !left.is_empty() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(100));
+            let now = self.new_names();
+            left.retain(|name| now.contains(name));
+        }
+        left
+    }
+
+    fn new_names(&self) -> Vec<String> {
         let ours = |name: &String| self.private || name.contains("hpvm");
         let mut left = Vec::new();
         for ((at, before), shown) in self.folders.iter().zip(PLACES) {
