@@ -21,17 +21,20 @@ pub struct Front {
 
 impl Front {
     pub fn start() -> Option<Front> {
-        let cluster = Cluster::up(2, 4)?;
+        Cluster::up(2, 4).map(Front::before)
+    }
+
+    pub fn before(cluster: Cluster) -> Front {
         // Other users' jobs read and write in it.
         let dir = tempfile::tempdir().unwrap();
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(dir.path(), open).unwrap();
         let mut front = Front { cluster, dir, address: String::new(), process: None };
         front.begin();
-        Some(front)
+        front
     }
 
-    fn begin(&mut self) {
+    pub fn begin(&mut self) {
         let data = self.dir.path().join("data");
         let data = data.to_str().unwrap();
         let flags = ["serve", "-q", "--listen", "127.0.0.1:0", "--data", data];
@@ -97,7 +100,7 @@ impl Front {
         std::fs::rename(new, path).unwrap();
     }
 
-    fn kill(&mut self) {
+    pub fn kill(&mut self) {
         // `exec` runs it as its own child: the pid is of the tool, the server is its group's.
         let mut child = self.process.take().unwrap();
         let data = self.dir.path().join("data");
