@@ -16,8 +16,19 @@ impl Cluster {
     /// Makes a cluster of `count` hosts with `cpus` processors each. Where the system does not
     /// allow it or Slurm is not installed, counts the test as skipped and gives none. Blocks until all nodes are idle.
     pub fn up(count: u32, cpus: u32) -> Option<Cluster> {
+        Cluster::with(count, cpus, &[])
+    }
+
+    /// The same with accounting (slurmdbd and a database), and a controller that soon forgets jobs that have ended.
+    pub fn with_accounting(count: u32, cpus: u32) -> Option<Cluster> {
+        Cluster::with(count, cpus, &["--accounting"])
+    }
+
+    fn with(count: u32, cpus: u32, options: &[&str]) -> Option<Cluster> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let check = Command::new(tool()).arg("check").output().expect("tests/hosts/slurm");
+        crate::watchdog::watch();
+        let check = Command::new(tool()).arg("check").args(options).output();
+        let check = check.expect("tests/hosts/slurm");
         if !check.status.success() {
             crate::skip::skipped(String::from_utf8_lossy(&check.stdout).trim());
             return None;
@@ -27,10 +38,8 @@ impl Cluster {
         let owner = std::process::id().to_string();
         let cluster = Cluster { prefix: format!("s{owner}n{number}h") };
         let (count, cpus) = (count.to_string(), cpus.to_string());
-        let args = ["up", &cluster.prefix, &count, &cpus, "--owner", &owner];
-        let output = Command::new(tool()).args(args).stdin(Stdio::null()).output();
-        let output = output.expect("tests/hosts/slurm");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let up = ["up", &cluster.prefix, &count, &cpus];
+        run(&[&up, options, &["--owner", &owner]].concat());
         Some(cluster)
     }
 
@@ -42,6 +51,11 @@ impl Cluster {
     /// The common beginning of the hosts' names.
     pub fn prefix(&self) -> &str {
         &self.prefix
+    }
+
+    /// Starts or kills the daemon of the accounting. Blocks until it answers, or has gone.
+    pub fn accounting(&self, up: bool) {
+        run(&["dbd", &self.prefix, if up { "up" } else { "down" }]);
     }
 
     /// A command on the first host, with the cluster's configuration and a clean environment.
@@ -57,6 +71,12 @@ impl Drop for Cluster {
         // What is left is taken away by the next run.
         let _ = Command::new(tool()).args(["down", &self.prefix]).status();
     }
+}
+
+fn run(args: &[&str]) {
+    let output = Command::new(tool()).args(args).stdin(Stdio::null()).output();
+    let output = output.expect("tests/hosts/slurm");
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
 fn tool() -> PathBuf {

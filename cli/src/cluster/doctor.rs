@@ -7,13 +7,11 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 use hpvm_queue::manager::store_path;
 use hpvm_queue::slurm::Slurm;
 use hpvm_queue::store::Store;
-use hpvm_serve::api::types::Info;
-use hpvm_serve::client::{Client, Failure};
 use serde_json::json;
 
 use super::config::Configured;
 use super::list::printable;
-use super::{credentials, doctor_groups, doctor_node, json_flag, serve, server};
+use super::{credentials, doctor_groups, doctor_node, doctor_server, json_flag, serve, server};
 
 /// Free space below which records and outputs soon find none.
 const SPACE_MIN: u64 = 256 << 20;
@@ -37,6 +35,16 @@ pub(super) struct Finding {
     remedy: Option<String>,
 }
 
+impl Finding {
+    pub(super) fn is_good(&self) -> bool {
+        self.level == Level::Good
+    }
+
+    pub(super) fn is_bad(&self) -> bool {
+        self.level == Level::Bad
+    }
+}
+
 pub(super) fn good(about: &'static str, text: impl Into<String>) -> Finding {
     Finding { about, level: Level::Good, text: text.into(), remedy: None }
 }
@@ -54,6 +62,12 @@ pub(super) fn ill(
 pub fn definition() -> Command {
     Command::new("doctor")
         .about("Say what is wrong with this installation and how to mend it")
+        .long_about(
+            "Say what is wrong with this installation and how to mend it.\n\n\
+             The server is the one that the other commands speak to, as HPVM_SERVER says: whether it \
+             answers, its certificate is the one that was pinned, its version is this one, and the \
+             login is good. Exit code 1 when something is broken.",
+        )
         .arg(
             Arg::new("data")
                 .long("data")
@@ -68,7 +82,8 @@ pub fn definition() -> Command {
 pub fn run(matches: &ArgMatches) -> Result<i32, String> {
     let configured = serve::SERVICE.without_flags();
     let set = configured.as_ref().ok().and_then(|all| all.matches.get_one::<PathBuf>("data"));
-    let data = match matches.get_one::<PathBuf>("data").or(set) {
+    let set = matches.get_one::<PathBuf>("data").or(set);
+    let data = match set {
         Some(data) => data.clone(),
         None => server::usual_data()?,
     };
@@ -78,7 +93,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
     all.push(single_copy());
     all.push(past_kernel());
     all.extend(data_folder(&data));
-    all.push(answers(&data));
+    all.extend(doctor_server::findings(&data, set.is_some()));
     all.push(doctor_groups::finding(&data));
     all.extend(doctor_node::findings());
     all.extend(slurm());
@@ -321,33 +336,6 @@ fn store(path: &Path) -> Finding {
             error.to_string(),
             "end the server, copy the data folder, and give hpvm serve another one (--data)",
         ),
-    }
-}
-
-/// Whether a server answers, and what it says of itself.
-fn answers(data: &Path) -> Finding {
-    let client = match server::client() {
-        Ok(client) if client.is_remote() => client,
-        _ => Client::new(hpvm_serve::run::socket(data)),
-    };
-    let asked = server::block_on(async { client.get::<Info>("/api/v1/info").await });
-    match asked {
-        Ok(Ok(info)) if info.problems.is_empty() => {
-            good("server", format!("hpvm {} answers, mode {}", info.version, info.mode))
-        }
-        Ok(Ok(info)) => ill(
-            "server",
-            Level::Bad,
-            info.problems.join("; "),
-            "what it names; it goes on by itself when that is mended",
-        ),
-        Ok(Err(Failure::NoServer(_))) => {
-            ill("server", Level::Poor, "none runs here", "hpvm serve, if you want a queue")
-        }
-        Ok(Err(failure)) => {
-            ill("server", Level::Bad, failure.to_string(), "hpvm login, or look at its messages")
-        }
-        Err(text) => ill("server", Level::Bad, text, "try again"),
     }
 }
 

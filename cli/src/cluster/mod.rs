@@ -8,6 +8,7 @@ mod directives;
 mod doctor;
 mod doctor_groups;
 mod doctor_node;
+mod doctor_server;
 mod drain;
 mod list;
 mod login;

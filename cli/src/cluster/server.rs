@@ -10,7 +10,7 @@ use hpvm_serve::tls::trust::Trust;
 use super::credentials;
 
 /// The variable that names a server: its socket, its data folder, or its address.
-const VARIABLE: &str = "HPVM_SERVER";
+pub const VARIABLE: &str = "HPVM_SERVER";
 
 /// The folder where a user's server keeps its data unless told otherwise.
 pub fn usual_data() -> Result<PathBuf, String> {
@@ -41,23 +41,45 @@ pub fn address() -> Result<Option<Address>, String> {
     }
 }
 
-/// The server that commands speak to.
-pub fn client() -> Result<Client, String> {
+/// Where the server is that commands speak to.
+pub enum Named {
+    Remote(Address),
+    /// A socket that `HPVM_SERVER` names, itself or by its folder.
+    Path(PathBuf),
+    /// The socket at the usual place.
+    Usual(PathBuf),
+}
+
+/// Where commands look for a server. Nothing is asked of it.
+pub fn named() -> Result<Named, String> {
     if let Some(server) = address()? {
-        let stored = credentials::find(&server)?;
-        let own = std::env::var(TOKEN).ok().filter(|token| !token.is_empty());
-        let trust = stored.as_ref().map_or(Trust::System, |stored| stored.trust());
-        let token = own.or(stored.map(|stored| stored.token));
-        if token.is_none() {
-            return Err(format!("not signed in at {server}: hpvm login {server}, or set {TOKEN}"));
-        }
-        return Ok(Client::remote(server, trust, token));
+        return Ok(Named::Remote(server));
     }
     let Some(named) = std::env::var_os(VARIABLE).filter(|value| !value.is_empty()) else {
-        return Ok(Client::new(socket(&usual_data()?)));
+        return Ok(Named::Usual(socket(&usual_data()?)));
     };
     let path = PathBuf::from(named);
-    Ok(Client::new(if path.is_dir() { socket(&path) } else { path }))
+    Ok(Named::Path(if path.is_dir() { socket(&path) } else { path }))
+}
+
+/// A token that is set instead of a stored one.
+pub fn token() -> Option<String> {
+    std::env::var(TOKEN).ok().filter(|token| !token.is_empty())
+}
+
+/// The server that commands speak to.
+pub fn client() -> Result<Client, String> {
+    let server = match named()? {
+        Named::Remote(server) => server,
+        Named::Path(socket) | Named::Usual(socket) => return Ok(Client::new(socket)),
+    };
+    let stored = credentials::find(&server)?;
+    let trust = stored.as_ref().map_or(Trust::System, |stored| stored.trust());
+    let token = token().or(stored.map(|stored| stored.token));
+    if token.is_none() {
+        return Err(format!("not signed in at {server}: hpvm login {server}, or set {TOKEN}"));
+    }
+    Ok(Client::remote(server, trust, token))
 }
 
 /// Whether commands speak to a server that may be another machine.

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod accounting;
 mod accounts;
 mod api;
 mod config;

@@ -21,17 +21,20 @@ pub struct Front {
 
 impl Front {
     pub fn start() -> Option<Front> {
-        let cluster = Cluster::up(2, 4)?;
+        Cluster::up(2, 4).map(Front::before)
+    }
+
+    pub fn before(cluster: Cluster) -> Front {
         // Other users' jobs read and write in it.
         let dir = tempfile::tempdir().unwrap();
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         std::fs::set_permissions(dir.path(), open).unwrap();
         let mut front = Front { cluster, dir, address: String::new(), process: None };
         front.begin();
-        Some(front)
+        front
     }
 
-    fn begin(&mut self) {
+    pub fn begin(&mut self) {
         let data = self.dir.path().join("data");
         let data = data.to_str().unwrap();
         let flags = ["serve", "-q", "--listen", "127.0.0.1:0", "--data", data];
@@ -94,7 +97,7 @@ impl Front {
         std::fs::rename(new, path).unwrap();
     }
 
-    fn kill(&mut self) {
+    pub fn kill(&mut self) {
         // `exec` runs it as its own child: the pid is of the tool, the server is its group's.
         let mut child = self.process.take().unwrap();
         let data = self.dir.path().join("data");
@@ -204,6 +207,17 @@ fn slurm_has_the_jobs_and_the_words_are_ours() {
     front.good(&["wait", &steps.to_string()]);
     let said = std::fs::read_to_string(front.dir.path().join("step-4")).unwrap();
     assert_eq!(said, format!("4 of {steps} step 4 4 line 4\n"));
+    // In another language: names, arguments, the script's own name, and lines as they are in the file.
+    let script = "#!/usr/bin/env python3\n#SBATCH -a 3-7:4\n#SBATCH -o python-%a\nimport os, sys, traceback\n\
+                  print(*(os.environ['HPVM_ARRAY_' + name] for name in ('JOB_ID', 'TASK_ID', 'TASK_STEP', 'TASK_MAX')))\n\
+                  print(os.path.basename(sys.argv[0]), sys.argv[1:])\n\
+                  try:\n    unknown\nexcept NameError:\n    print(traceback.format_exc())\n";
+    std::fs::write(front.dir.path().join("array.py"), script).unwrap();
+    let python = front.submit(&["array.py", "a b", "$x"]);
+    assert_eq!(front.hpvm(&["wait", &python.to_string()]).status.code(), Some(0));
+    let said = std::fs::read_to_string(front.dir.path().join("python-7")).unwrap();
+    let expected = format!("{python} 7 4 7\nslurm_script ['a b', '$x']\n");
+    assert!(said.starts_with(&expected) && said.contains("line 8, in <module>"), "{said}");
     let tasks = front.good(&["queue", "-a", "--json"]);
     let tasks: Value = serde_json::from_str(&tasks).unwrap();
     let of_array = |job: &&Value| job["array"]["id"] == array;

@@ -182,6 +182,11 @@ impl Client {
         Ok(sender)
     }
 
+    /// Connects and asks nothing: whether the server is there, and is the one that is believed.
+    pub async fn greet(&self) -> Result<(), Failure> {
+        self.open().await.map(drop)
+    }
+
     fn host(&self) -> String {
         match &self.way {
             Way::Socket(_) => "localhost".into(),

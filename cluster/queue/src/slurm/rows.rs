@@ -155,6 +155,10 @@ pub fn ended(state: &str, code: &str) -> Option<Outcome> {
     let (code, signal) = code.split_once(':')?;
     let (code, signal): (i32, i32) = (code.parse().ok()?, signal.parse().ok()?);
     Some(match (state, signal) {
+        // So the accounting has a job that began and ended while slurmdbd was down.
+        ("FAILED", 0) if code == 0 => {
+            Outcome::exit(1).with("Slurm says that it failed, and has no exit code")
+        }
         ("FAILED" | "COMPLETED", 0) => Outcome::exit(code),
         ("FAILED" | "COMPLETED", signal) => {
             Outcome { signal: Some(signal), ..Outcome::of(OutcomeKind::Signal) }
@@ -309,6 +313,7 @@ mod tests {
         let code = |state: &str, code: &str| ended(state, code).map(|outcome| outcome.exit_code());
         assert_eq!(code("FAILED", "3:0"), Some(3));
         assert_eq!(code("FAILED", "0:9"), Some(137));
+        assert_eq!(code("FAILED", "0:0"), Some(1), "no success, though the code is lost");
         assert_eq!(code("CANCELLED by 0", "0:15"), Some(143));
         assert_eq!(code("TIMEOUT", "0:0"), Some(124));
         assert_eq!(code("RUNNING", "0:0"), None);

@@ -1,6 +1,7 @@
 //! Handing a job to sbatch.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use super::Slurm;
 use super::run::{Identity, run_as};
@@ -95,7 +96,12 @@ fn arguments(new: &New) -> Vec<String> {
 fn script(new: &New, program: &Path) -> String {
     let spec = &new.spec;
     if let Some(script) = &spec.script {
-        return with_array_names(script);
+        return match is_of_shell(script) {
+            true => with_array_names(script),
+            // Jobs that are no array keep the very text.
+            false if spec.array.is_some() && env_splits() => with_names_before(script),
+            false => script.clone(),
+        };
     }
     let words: Vec<String> = spec.command.iter().map(|word| quote(word)).collect();
     let program = quote(&program.display().to_string());
@@ -108,11 +114,8 @@ const ARRAY: [&str; 6] = ["JOB_ID", "TASK_ID", "TASK_COUNT", "TASK_MIN", "TASK_M
 const SHELLS: [&str; 6] = ["sh", "bash", "dash", "ksh", "mksh", "zsh"];
 
 /// A shell's script that sets them before its first command, in the line of that one, so that the shell's
-/// messages name the right lines. Other languages' scripts stay as they are.
+/// messages name the right lines.
 fn with_array_names(script: &str) -> String {
-    if !is_of_shell(script) {
-        return script.to_string();
-    }
     let mut at = 0;
     for line in script.split_inclusive('\n') {
         let text = line.trim_start();
@@ -124,6 +127,47 @@ fn with_array_names(script: &str) -> String {
         at += line.len();
     }
     script.to_string()
+}
+
+/// What a first line may have on all hosts: kernels before 5.1 cut it there.
+const FIRST_LINE_MAX: usize = 126;
+
+/// A script of another language, whose first line sets them and then runs its interpreter. All other lines, their numbers,
+/// the script's name and its arguments stay what they are.
+fn with_names_before(script: &str) -> String {
+    let Some((first, rest)) = script.strip_prefix("#!").and_then(|text| text.split_once('\n'))
+    else {
+        return script.to_string();
+    };
+    // As the kernel reads it: the interpreter, and all the rest as one word.
+    let first = first.trim();
+    let (interpreter, word) = first.split_once([' ', '\t']).unwrap_or((first, ""));
+    let word = Some(word.trim()).filter(|word| !word.is_empty());
+    let words = std::iter::once(interpreter).chain(word).map(env_word);
+    let words = words.collect::<Vec<_>>().join(" ");
+    let set = "exec env $(env|sed -n s/^SLURM_ARRAY/HPVM_ARRAY/p) \"$@\"";
+    let first = format!("#!/usr/bin/env -S sh -c '{set}' sh {words}");
+    // `env` takes a word with an equals sign for a variable.
+    if interpreter.is_empty() || interpreter.contains('=') || first.len() > FIRST_LINE_MAX {
+        return script.to_string();
+    }
+    format!("{first}\n{rest}")
+}
+
+/// A word for `env -S`.
+fn env_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._+-".contains(c);
+    match word.chars().all(plain) {
+        true => word.to_string(),
+        false => format!("'{}'", word.replace('\\', "\\\\").replace('\'', "\\'")),
+    }
+}
+
+/// Whether `env` has `-S` (coreutils from 8.30 on). The hosts are taken to be like this machine.
+fn env_splits() -> bool {
+    static SPLITS: OnceLock<bool> = OnceLock::new();
+    let tried = || std::process::Command::new("/usr/bin/env").args(["-S", "true"]).output();
+    *SPLITS.get_or_init(|| tried().is_ok_and(|output| output.status.success()))
 }
 
 /// By its first line: `#!/bin/sh -e`, `#!/usr/bin/env bash`.
@@ -199,13 +243,59 @@ mod tests {
                 "HPVM_ARRAY_TASK_STEP=\"$SLURM_ARRAY_TASK_STEP\";   echo $LINENO\nfalse\n"
             )
         );
-        for other in [
-            "#!/usr/bin/python3\nprint(1)\n",
-            "#!/usr/bin/env perl\n1;\n",
-            "#!/bin/sh\n# nothing\n",
-        ] {
-            assert_eq!(with_array_names(other), other);
-        }
+        assert_eq!(with_array_names("#!/bin/sh\n# nothing\n"), "#!/bin/sh\n# nothing\n");
         assert_ne!(with_array_names("#!/usr/bin/env bash\ntrue"), "#!/usr/bin/env bash\ntrue");
+        for (first, shell) in
+            [("/bin/sh -e", true), ("/usr/bin/env zsh", true), ("/bin/csh", false)]
+        {
+            assert_eq!(is_of_shell(&format!("#!{first}\n")), shell, "{first}");
+        }
+    }
+
+    /// Runs a script as slurmstepd does, by its name, with some of an array's variables or none.
+    fn ran(script: &str, array: bool) -> String {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("slurm_script");
+        std::fs::write(&path, script).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o700))
+            .unwrap();
+        // By a shell, so that no other test's fork holds the file open for writing.
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", "exec \"$0\" \"$@\""]).arg(&path).args(["a b", "$HOME"]);
+        command.env_remove("SLURM_ARRAY_TASK_ID").env_remove("SLURM_ARRAY_TASK_STEP");
+        if array {
+            command.env("SLURM_ARRAY_TASK_ID", "7").env("SLURM_ARRAY_TASK_STEP", "2");
+        }
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        text.replace(&path.display().to_string(), "SCRIPT")
+    }
+
+    #[test]
+    fn other_scripts_get_the_names_before_their_interpreter() {
+        // `awk -f` is one word to the kernel, so this is a language whose first line has an argument.
+        let text = "#!/usr/bin/awk -f\n#SBATCH -n 2\nBEGIN { print ENVIRON[\"HPVM_ARRAY_TASK_ID\"], \
+                    ENVIRON[\"HPVM_ARRAY_TASK_STEP\"], ARGV[1], ARGV[2], ARGC }\n";
+        let made = with_names_before(text);
+        assert_eq!(
+            made.lines().skip(1).collect::<Vec<_>>(),
+            text.lines().skip(1).collect::<Vec<_>>()
+        );
+        assert_eq!(ran(&made, true), "7 2 a b $HOME 3\n");
+        assert_eq!(ran(&made, false), "  a b $HOME 3\n");
+        // Two words behind the interpreter are one, as in the script itself, and its name is the script's.
+        let text = "#! /usr/bin/env -S  printf '%s\\n' \nx\n";
+        assert_eq!(ran(text, true), "SCRIPT\na b\n$HOME\n");
+        assert_eq!(ran(&with_names_before(text), true), ran(text, true));
+        assert_ne!(with_names_before(text), text);
+        for other in ["print(1)\n", "#!\nx\n", "#!/opt/a=b/python\nx\n", "#!/usr/bin/python3"] {
+            assert_eq!(with_names_before(other), other);
+        }
+        let long = format!("#!/opt/{}/python3\nx\n", "long/".repeat(20));
+        assert_eq!(with_names_before(&long), long);
+        let python = with_names_before("#!/usr/bin/env python3\n");
+        assert!(python.lines().next().unwrap().len() <= FIRST_LINE_MAX, "{python}");
+        assert_ne!(python, "#!/usr/bin/env python3\n");
     }
 }
