@@ -144,11 +144,15 @@ fn a_killed_guardian_does_no_harm() {
     for _ in 0..2 {
         read_until(&mut child, "ready\n");
     }
-    let guardian = marked(&job.mark).into_iter().map(|(pid, _)| pid).find(|pid| {
-        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-        name.trim() == "hpvm-guardian"
-    });
-    kill(guardian.expect("a guardian"), libc::SIGKILL);
+    // It gives itself its name when it first runs.
+    let guardian = || {
+        marked(&job.mark).into_iter().map(|(pid, _)| pid).find(|pid| {
+            let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            name.trim() == "hpvm-guardian"
+        })
+    };
+    assert!(until(|| guardian().is_some()), "no guardian");
+    kill(guardian().expect("a guardian"), libc::SIGKILL);
     gate.open();
     let ended = wait(child);
     assert_eq!((ended.code, ended.out.as_str()), (0, "end\nend\n"));

@@ -208,9 +208,10 @@ impl Gate {
         self.0.path().join("open")
     }
 
-    /// What a shell says to wait for it.
+    /// What a shell says to wait for it, or for the end of a test that has failed.
     pub fn wait(&self) -> String {
-        format!("until [ -e {} ]; do sleep 0.01; done", self.file().display())
+        let (folder, file) = (self.0.path().display(), self.file());
+        format!("while [ -d {folder} ] && [ ! -e {} ]; do sleep 0.01; done", file.display())
     }
 
     /// The jobs go on.

@@ -1,7 +1,7 @@
 // Keys: one table, from which the help panel is made, too. Parts of the page add theirs while shown.
 
 import { signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { stored } from "../state/stored";
 
 /// "j", "g j" (one after the other), "Enter", "?".
@@ -31,7 +31,8 @@ export function useKeys(title: string, keys: readonly Key[]): void {
   const latest = useRef(keys);
   latest.current = keys;
   const shape = keys.map((key) => key.keys + key.does).join("|");
-  useEffect(() => {
+  // With the component and not after it is drawn: what is to be seen can be answered.
+  useLayoutEffect(() => {
     const group: Group = {
       title,
       keys: latest.current.map((key, i) => ({ ...key, run: () => latest.current[i]?.run() })),

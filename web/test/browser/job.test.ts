@@ -13,6 +13,22 @@ const again = pending(9, {
   reason: "is started again (restart 1 of 3): host n2 was lost",
 });
 
+browserTest("a key works from the moment on in which what it belongs to is there", { prepare: (mock) => mock.add(job(9)) }, async ({ page, open }) => {
+  await open("/jobs/9");
+  await page.evaluate(() => {
+    const look = new MutationObserver(() => {
+      if (document.querySelector("[role=alertdialog]") === null) return;
+      look.disconnect();
+      dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", cancelable: true }));
+      document.documentElement.dataset["pressed"] = "true";
+    });
+    look.observe(document.body, { childList: true, subtree: true });
+  });
+  await page.getByRole("button", { name: "Cancel" }).click();
+  await page.locator("html[data-pressed=true]").waitFor({ state: "attached" });
+  await page.getByRole("alertdialog", { name: "Cancel" }).waitFor({ state: "detached" });
+});
+
 browserTest("cancel asks first, ends the job, keeps its record and output", { prepare: (mock) => mock.add(job(9)) }, async ({ page, mock, open }) => {
   mock.written(9).write("kept\n");
   await open("/jobs/9");

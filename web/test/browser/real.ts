@@ -3,6 +3,7 @@
 
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
@@ -22,7 +23,8 @@ export class Real {
   link = "";
   private server: ChildProcess | undefined;
 
-  async start(listen = "127.0.0.1:0"): Promise<void> {
+  async start(listen?: string): Promise<void> {
+    listen ??= `127.0.0.1:${await ownPort()}`;
     const flags = ["serve", "--quiet", "--data", this.folder, "--listen", listen];
     this.server = spawn(PROGRAM, flags, { stdio: ["ignore", "pipe", "inherit"] });
     const lines = createInterface({ input: this.server.stdout! });
@@ -65,6 +67,18 @@ export class Real {
 
   get origin(): string {
     return new URL(this.link).origin;
+  }
+}
+
+/// A port that nobody listens at, and that nobody is given who asks for any, so that the server can come back to it.
+async function ownPort(): Promise<number> {
+  for (let tries = 0; ; tries++) {
+    const port = 10_000 + ((process.pid * 131 + tries * 7919) % 20_000);
+    const free = await new Promise<boolean>((done) => {
+      const server = createServer().once("error", () => done(false));
+      server.listen(port, "127.0.0.1", () => server.close(() => done(true)));
+    });
+    if (free || tries === 1000) return port;
   }
 }
 

@@ -1,7 +1,7 @@
 // What can be done with a job. The server says what is possible and why not; what cannot be undone
 // is asked for again, in its place and not in a window over the page.
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { post, request } from "../../api/client";
 import type { Job } from "../../api/types";
 import { Trouble } from "../../components/small";
@@ -121,7 +121,7 @@ function Button({ name, job, waits, press }: { name: Name; job: Job; waits: bool
 function Confirm({ job, name, yes, no }: { job: Job; name: Name; yes: () => void; no: () => void }) {
   const button = useRef<HTMLButtonElement>(null);
   const before = useRef(document.activeElement);
-  useEffect(() => {
+  useLayoutEffect(() => {
     button.current?.focus();
     return () => (before.current as HTMLElement | null)?.focus?.();
   }, []);
