@@ -4,7 +4,7 @@ use crate::bell::Bell;
 use crate::links::Links;
 use crate::poll_interval::PollInterval;
 use hpvm_net::Net;
-use hpvm_shm::processors::Processors;
+use hpvm_shm::processors::{self, Processors};
 use hpvm_shm::{Mapping, Shm};
 use hpvm_transport::{Packets, Rank};
 use std::io;
@@ -129,10 +129,8 @@ impl Mux {
 
     /// The processors that a rank could use when the job began; `None` for one of another host.
     pub fn processors(&self, rank: Rank) -> Option<Processors> {
-        self.local(rank).filter(|local| *local < self.shm.size()).map(|local| {
-            // Relaxed: written before the bootstrap barrier, and never again.
-            self.mapping().control(local).processors.each_ref().map(|w| w.load(Ordering::Relaxed))
-        })
+        let local = self.local(rank).filter(|local| *local < self.shm.size())?;
+        Some(processors::shown(self.mapping().control(local)))
     }
 
     /// See [`Shm::oversubscribed`].

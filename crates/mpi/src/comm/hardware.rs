@@ -138,17 +138,19 @@ pub fn split(
     Ok((made, level))
 }
 
-/// The places of all members of an intracommunicator, as [words](words_of) by rank. Told once; collective the first time.
-pub fn of_members(
-    host: &mut impl Host,
-    comm: &Arc<Comm>,
-    places: impl FnOnce() -> Places,
-) -> Result<Arc<[u64]>> {
-    if let Some(known) = comm.places().get() {
-        return Ok(known.clone());
-    }
-    let all = gather_words(host, &TaggedComm::collective(comm), &words_of(&places()))?;
-    Ok(comm.places().get_or_init(|| all.into()).clone())
+/// The places of all members of an intracommunicator, by rank, as words: a row of [`LEVELS`] for each. Collective.
+pub fn gather(host: &mut impl Host, comm: &Arc<Comm>, own: &Places) -> Result<Vec<u64>> {
+    gather_words(host, &TaggedComm::collective(comm), &words_of(own))
+}
+
+/// Keeps with a communicator what all its members have gathered; nothing, if they know that no part of their hosts divides them.
+pub fn keep(comm: &Comm, words: &[u64]) {
+    comm.places().get_or_init(|| words.into());
+}
+
+/// What is [kept](keep).
+pub fn kept(comm: &Comm) -> Option<&[u64]> {
+    comm.places().get().map(|words| &**words)
 }
 
 /// Places as they are told to others; 0 for one that is in no part or several.

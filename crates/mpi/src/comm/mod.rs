@@ -181,7 +181,7 @@ impl Comm {
         self.hosts.get()?.as_deref()
     }
 
-    /// See [`hardware::of_members`].
+    /// See [`hardware::keep`].
     pub(crate) fn places(&self) -> &OnceLock<Arc<[u64]>> {
         &self.places
     }

@@ -112,7 +112,7 @@ pub fn grid(parts: &Parts, grid: Grid<'_>) -> Option<Order> {
     for level in 0..parts.depth() {
         let filled = |shape: Vec<usize>| {
             let mut order = vec![0; order.len()];
-            let all = [&chosen[..], &[shape.clone()]].concat();
+            let all = [&chosen[..], std::slice::from_ref(&shape)].concat();
             for (place, rank) in in_blocks(&sides, &all).into_iter().zip(parts.sorted()) {
                 order[place as usize] = *rank;
             }

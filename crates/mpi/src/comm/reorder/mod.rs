@@ -97,9 +97,8 @@ mod tests {
     #[test]
     fn sockets_and_caches_inside_of_hosts() {
         let of = Grid { dims: &[8, 4], periodic: &[false, false] };
-        let in_turn = machine(32, &[2, 2, 2, 4], |rank| {
-            rank / 16 * 16 + rank % 2 * 8 + rank % 4 / 2 * 4
-        });
+        let in_turn =
+            machine(32, &[2, 2, 2, 4], |rank| rank / 16 * 16 + rank % 2 * 8 + rank % 4 / 2 * 4);
         // Halves, quarters, eighths of the grid instead of columns.
         assert_eq!(cost_of(&None, &in_turn, of), [4, 24, 0]);
         assert_eq!(cost_of(&grid(&in_turn, of), &in_turn, of), [4, 8, 8]);
@@ -123,6 +122,29 @@ mod tests {
         let ring = Grid { dims: &[8], periodic: &[true] };
         assert_eq!(cost_of(&None, &sockets, ring), [8]);
         assert_eq!(grid(&sockets, ring), Some(vec![0, 2, 4, 6, 1, 3, 5, 7]));
+    }
+
+    /// 64 hosts of two sockets of four caches of eight cores.
+    #[test]
+    fn thousands_of_processes() {
+        let levels = [64, 2, 4, 8];
+        let of = Grid { dims: &[16, 16, 16], periodic: &[true, true, true] };
+        let bound = machine(4096, &levels, |rank| rank);
+        let by_turns = machine(4096, &levels, |rank| rank % 64 * 64 + rank / 64);
+        for parts in [&bound, &by_turns] {
+            let order = grid(parts, of);
+            // Blocks of 4x4x4, 2x4x4 and 2x2x2.
+            assert_eq!(cost_of(&order, parts, of), [3072, 1024, 2048]);
+        }
+        let neighbours: Vec<Vec<(u32, u64)>> = (0..4096_u32)
+            .map(|node| [1, 16, 256].map(|step| ((node + step) % 4096, 1)).to_vec())
+            .collect();
+        let order = graph(&by_turns, &neighbours);
+        let pairs =
+            || (0..).zip(&neighbours).flat_map(|(a, l)| l.iter().map(move |(b, w)| (a, *b, *w)));
+        let cost = |order: &[u32]| by_turns.cost(order, by_turns.depth(), pairs());
+        let order = order.expect("a better order");
+        assert!(3 * cost(&order)[0] < 2 * cost(&by_turns.identity())[0]);
     }
 
     proptest! {
