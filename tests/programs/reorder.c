@@ -1,8 +1,16 @@
 /* Topologies that may be reordered: fewer neighbours are on other hosts than in the order of MPI_COMM_WORLD, and what each
    process is told of its neighbours is that of its new rank. 8 ranks; prints the numbers of such neighbours, before and
-   after, for a grid, a grid that wraps around, a graph and distributed graphs. */
+   after, for a grid, a grid that wraps around, a graph and distributed graphs.
+
+     reorder [PART [bind]]
+
+   With a PART, such as hwloc://NUMANode, the parts of that kind are looked at in the place of hosts; ranks in none are one more part. "bind":
+   the ranks go to processors by turns themselves, after MPI_Init. */
+#define _GNU_SOURCE
 #include <mpi.h>
+#include <sched.h>
 #include <stdio.h>
+#include <string.h>
 
 static int rank, size, host;
 
@@ -88,17 +96,50 @@ static int of_pairs(int reorder, int adjacent, int weighted)
     return result;
 }
 
+/* A number that all ranks in the same part share, and no others. */
+static int number_of(const char *part)
+{
+    int number = -1;
+    MPI_Comm here;
+    MPI_Info info = MPI_INFO_NULL;
+    if (part) {
+        MPI_Info_create(&info);
+        MPI_Info_set(info, "mpi_hw_resource_type", part);
+    }
+    MPI_Comm_split_type(MPI_COMM_WORLD, part ? MPI_COMM_TYPE_HW_GUIDED : MPI_COMM_TYPE_SHARED, rank, info, &here);
+    if (part)
+        MPI_Info_free(&info);
+    if (here != MPI_COMM_NULL) {
+        number = rank;
+        MPI_Bcast(&number, 1, MPI_INT, 0, here);
+        MPI_Comm_free(&here);
+    }
+    return number;
+}
+
+static void bind_by_turns(void)
+{
+    cpu_set_t all, one;
+    int nth, cpu = -1;
+    must(!sched_getaffinity(0, sizeof all, &all), "sched_getaffinity");
+    CPU_ZERO(&one);
+    for (nth = rank % CPU_COUNT(&all); nth >= 0; nth--)
+        do
+            cpu++;
+        while (!CPU_ISSET(cpu, &all));
+    CPU_SET(cpu, &one);
+    must(!sched_setaffinity(0, sizeof one, &one), "sched_setaffinity");
+}
+
 int main(int argc, char **argv)
 {
-    MPI_Comm here;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     must(size == 8, "needs 8 ranks");
-    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &here);
-    host = rank;
-    MPI_Bcast(&host, 1, MPI_INT, 0, here);
-    MPI_Comm_free(&here);
+    if (argc > 2 && !strcmp(argv[2], "bind"))
+        bind_by_turns();
+    host = number_of(argc > 1 ? argv[1] : NULL);
     int cuts[][2] = {
         {of_grid(0, 0), of_grid(1, 0)},
         {of_grid(0, 1), of_grid(1, 1)},

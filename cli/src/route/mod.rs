@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use hpvm_routing::bisection::bisection;
 use hpvm_routing::check::check;
-use hpvm_routing::format::{self, FORMS, Form};
+use hpvm_routing::format::{self, FORMS, Form, WRITTEN};
 use hpvm_routing::generate::{self, KINDS};
 use hpvm_routing::reroute::{Rerouted, reroute};
 use hpvm_routing::updown::{self, Orientation, Roots};
@@ -75,7 +75,7 @@ fn file(name: &'static str, value: &'static str, help: &'static str) -> Arg {
 
 /// What is written into files.
 fn output_arguments() -> [Arg; 6] {
-    let forms = FORMS.map(|(name, _)| name);
+    let forms = WRITTEN.map(|(name, _)| name);
     [
         file("plot", "FILE.svg", "Draw the fabric and the load of its links"),
         file("hostfile", "FILE", "Write hosts in an order in which neighbours are near"),
@@ -108,7 +108,8 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
     let failed = failed(matches, &fabric)?;
     let left = fabric.without(&failed);
     if let Some(file) = matches.get_one::<PathBuf>("save") {
-        write(file, &format::write(&left, form(matches, "save-as").unwrap_or(Form::Text)))?;
+        let text = format::write(&left, form(matches, "save-as").unwrap_or(Form::Text));
+        write(file, &text.ok_or("this form is only read")?)?;
     }
     let network = Network::new(&left);
     let made = made(matches, &fabric, &network)?;

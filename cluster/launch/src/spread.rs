@@ -441,6 +441,28 @@ mod tests {
     }
 
     #[test]
+    fn a_fabric_says_in_which_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("topology.conf");
+        std::fs::write(
+            &file,
+            "SwitchName=s1 Nodes=a,c\nSwitchName=s2 Nodes=b,d\nSwitchName=t Switches=s1,s2",
+        )
+        .unwrap();
+        let shown = file.to_str().unwrap();
+        let hosts = |line: &str| {
+            let spread = spread(&line.replace("FILE", shown));
+            let names: Vec<&str> =
+                spread.ranks.iter().map(|rank| &*spread.nodes[rank.node as usize].host).collect();
+            names.join(" ")
+        };
+        assert_eq!(hosts("--fabric FILE -H a:2,b:1,c:1,d:1 -n 5 p"), "a a c b d");
+        assert_eq!(hosts("--map-by switch --fabric FILE -H a:2,b:1,c:1,d:1 -n 2 p"), "b d");
+        assert_eq!(hosts("--fabric FILE --map-by node -H d:2,c,b,a p"), "d b c a d");
+        assert_eq!(hosts("--fabric FILE -H a,b,c -n 6 p"), "a a c c b b");
+    }
+
+    #[test]
     fn runs_are_joined() {
         let spread = spread("-H a:2,b:2 -n 4 p : -n 2 q");
         let described = spread.described();

@@ -4,6 +4,7 @@ use crate::bell::Bell;
 use crate::links::Links;
 use crate::poll_interval::PollInterval;
 use hpvm_net::Net;
+use hpvm_shm::processors::{self, Processors};
 use hpvm_shm::{Mapping, Shm};
 use hpvm_transport::{Packets, Rank};
 use std::io;
@@ -124,6 +125,12 @@ impl Mux {
     /// See [`Shm::shares_processor`].
     pub fn shares_processor(&self) -> bool {
         self.shm.shares_processor()
+    }
+
+    /// The processors that a rank could use when the job began; `None` for one of another host.
+    pub fn processors(&self, rank: Rank) -> Option<Processors> {
+        let local = self.local(rank).filter(|local| *local < self.shm.size())?;
+        Some(processors::shown(self.mapping().control(local)))
     }
 
     /// See [`Shm::oversubscribed`].

@@ -13,6 +13,7 @@ pub mod error;
 pub mod fabric;
 pub mod format;
 pub mod generate;
+pub mod hostlist;
 pub mod lft;
 pub mod linux;
 pub mod network;

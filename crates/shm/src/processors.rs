@@ -26,14 +26,16 @@ pub(crate) fn show(header: &Header, control: &Control) {
     }
 }
 
+/// After the bootstrap barrier: what a rank has shown.
+pub fn shown(control: &Control) -> Processors {
+    control.processors.each_ref().map(|w| w.load(Ordering::Relaxed)) // relaxed: see `show`
+}
+
 /// After the bootstrap barrier: true when the ranks can't all run at the same time.
 pub(crate) fn oversubscribed(header: &Header, controls: &[&Control]) -> bool {
     let quota = u32::MAX - header.quota.load(Ordering::Relaxed); // relaxed: see `show`
-    // Relaxed: see `show`.
-    let words =
-        |control: &&Control| control.processors.each_ref().map(|w| w.load(Ordering::Relaxed));
     controls.len() > quota as usize
-        || must_share(&controls.iter().map(words).collect::<Vec<Processors>>())
+        || must_share(&controls.iter().map(|control| shown(control)).collect::<Vec<_>>())
 }
 
 /// Whether ranks that may use these processors can't have one each: then two must share one, though others

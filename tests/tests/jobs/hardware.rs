@@ -1,4 +1,4 @@
-//! Communicators that are split by parts of the machine, which is made up: the jobs see its description in the place of the kernel's.
+//! Communicators that are split, and topologies that are ordered, by parts of the machine, which is made up: the jobs see its description in the place of the kernel's.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -36,7 +36,7 @@ fn made_up(processors: &[String; 2]) -> PathBuf {
     machine
 }
 
-/// What the ranks of a job on that machine say, in order; `None`: there is no such machine here.
+/// What the ranks of a job on that machine say; `None`: there is no such machine here.
 fn say(machine: &Path, arguments: &[&str]) -> Option<Vec<String>> {
     let script = "mount --bind \"$1\" /sys/devices/system || exit 77; shift; exec \"$@\"";
     let mut command = clean("unshare");
@@ -48,7 +48,12 @@ fn say(machine: &Path, arguments: &[&str]) -> Option<Vec<String>> {
         return None;
     }
     assert_eq!(outcome.code, Some(0), "{arguments:?}: {}", outcome.output);
-    let mut lines: Vec<String> = outcome.output.lines().map(str::to_owned).collect();
+    Some(outcome.output.lines().map(str::to_owned).collect())
+}
+
+/// The same, in order.
+fn say_in_order(machine: &Path, arguments: &[&str]) -> Option<Vec<String>> {
+    let mut lines = say(machine, arguments)?;
     lines.sort_unstable();
     Some(lines)
 }
@@ -93,10 +98,8 @@ fn communicators_are_split_by_parts_of_the_machine() {
 
     // Rank 3 is bound to nothing.
     let bind = format!("{a},{b},{a},-");
-    let Some(said) = say(&machine, &["-n", "4", "--bind-to", "none", program, "bind", &bind])
-    else {
-        return;
-    };
+    let bound = ["-n", "4", "--bind-to", "none", program, "bind", &bind];
+    let Some(said) = say_in_order(&machine, &bound) else { return };
     let all = "0,1,2,3";
     let mut expected = [
         lines(0, "0,2", all, "none"),
@@ -108,9 +111,8 @@ fn communicators_are_split_by_parts_of_the_machine() {
     expected.sort_unstable();
     assert_eq!(said, expected);
 
-    let Some(said) = say(&machine, &["-n", "2", "--bind-to", "core", program, "bound"]) else {
-        return;
-    };
+    let bound = ["-n", "2", "--bind-to", "core", program, "bound"];
+    let Some(said) = say_in_order(&machine, &bound) else { return };
     let mut expected = [lines(0, "0", "0,1", "none"), lines(1, "1", "0,1", "none")].concat();
     expected.sort_unstable();
     assert_eq!(said, expected);
@@ -158,4 +160,34 @@ fn open_mpis_own_ways_to_split() {
     }
     expected.sort_unstable();
     assert_eq!(said, expected);
+}
+
+/// Ranks that go to two NUMA nodes by turns: half of the neighbours of a grid and all of some graphs would be on the other one.
+#[test]
+fn topologies_are_reordered_inside_of_a_host() {
+    let Some(processors) = two_processors() else { return skipped("one processor") };
+    let machine = made_up(&processors);
+    let program = program("reorder");
+    let program = program.to_str().expect("a path of text");
+    let [a, b] = &processors;
+    let ordered = ["8 to 4", "8 to 8", "0 to 0", "8 to 0", "8 to 0", "8 to 0", "8 to 0"];
+    let by_turns = format!("user:{a},{b}");
+    for part in ["hwloc://NUMANode", "hwloc://L3Cache", "hwloc://Core"] {
+        let line = ["-n", "8", "--bind-to", &by_turns, program, part];
+        let Some(said) = say(&machine, &line) else { return };
+        assert_eq!(said, ordered, "{part}");
+    }
+
+    // Who binds itself later is found where some were bound, and not where nobody was.
+    let half = format!("user:{a}+{b},{a}");
+    let line = ["-n", "8", "--bind-to", &half, program, "hwloc://NUMANode"];
+    let said = say(&machine, &line).expect("as above");
+    assert_eq!(said, ordered, "half of them bound");
+    let none = ["-n", "8", "--bind-to", "none", program, "hwloc://NUMANode"];
+    let said = say(&machine, &none).expect("as above");
+    assert_eq!(said, ["0 to 0"; 7], "none bound");
+    let own = ["-n", "8", "--bind-to", "none", program, "hwloc://NUMANode", "bind"];
+    let said = say(&machine, &own).expect("as above");
+    let kept = ["8 to 8", "8 to 8", "0 to 0", "8 to 8", "8 to 8", "8 to 8", "8 to 8"];
+    assert_eq!(said, kept, "bound by themselves");
 }

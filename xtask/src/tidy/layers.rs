@@ -68,7 +68,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-linkage", &[]),
     ("hpvm-routing", &[]),
     ("hpvm-simulate", &["coll", "copy", "mpi", "reliable", "routing", "transport", "wire"]),
-    ("hpvm-launch", &["job", "linkage"]),
+    ("hpvm-launch", &["job", "linkage", "routing"]),
     ("hpvm-pvm-machine", &["launch", "pvm"]),
     ("hpvm-counters", &[]),
     ("hpvm-monitor", &["launch", "shm", "wire"]),

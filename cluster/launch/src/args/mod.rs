@@ -9,6 +9,7 @@ use crate::error::LaunchError;
 use crate::hosts::Host;
 use crate::output::Routing;
 use crate::place::Room;
+use crate::place::fabric::{self, Fabric};
 use crate::place::policy::{MapBy, Policy};
 use crate::place::rankfile::{self, Seat};
 use crate::place::topology::{Level, Topology};
@@ -196,6 +197,7 @@ pub fn parse(label: &str, args: &[OsString]) -> Result<Parsed, LaunchError> {
     if hosts.is_empty() {
         hosts = queue_hosts(|name| std::env::var(name).ok())?;
     }
+    let fabric = fabric::of(&options.policy)?;
     let single = drafts.len() == 1;
     let mut programs = Vec::new();
     for mut draft in drafts {
@@ -206,7 +208,7 @@ pub fn parse(label: &str, args: &[OsString]) -> Result<Parsed, LaunchError> {
             let tasks = queue_tasks(|name| std::env::var(name).ok());
             draft.ranks = draft.ranks.or(tasks);
         }
-        programs.push(draft.settle(&hosts, single, &options)?);
+        programs.push(draft.settle(&hosts, single, &options, fabric.as_ref())?);
     }
     if options.recovery && options.restart.max > 0 {
         return Err(LaunchError::usage(
@@ -281,6 +283,7 @@ impl Draft {
         hosts: &[Host],
         single: bool,
         options: &Options,
+        fabric: Option<&Fabric>,
     ) -> Result<Program, LaunchError> {
         let policy = &options.policy;
         if let MapBy::PerPart { count, level } = policy.map {
@@ -320,6 +323,10 @@ impl Draft {
                 seats.len()
             )));
         }
+        let room = match (room, fabric) {
+            (Some(room), Some(fabric)) => Some(fabric.order(&room, ranks)?),
+            (room, _) => room,
+        };
         let Self { argv, env, pass, wdir, path, .. } = self;
         Ok(Program { ranks, room, seats, argv, env, pass, wdir, path })
     }

@@ -286,6 +286,7 @@ impl Parser {
             Id::Host => draft.hosts.extend(hosts::parse_list(&text)?),
             Id::Hostfile => draft.hosts.extend(hosts::read_file(Path::new(first))?),
             Id::MapBy => draft.per_host = policy.map_by(shown, &text)?.or(draft.per_host),
+            Id::Fabric => policy.fabric = Some(PathBuf::from(first)),
             Id::MapFixed(way) => drop(policy.map_by(shown, way)?),
             Id::PerSocket => drop(policy.map_by(shown, &format!("ppr:{text}:socket"))?),
             Id::Ppr => {

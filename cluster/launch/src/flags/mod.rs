@@ -16,6 +16,7 @@ pub enum Id {
     Host,
     Hostfile,
     MapBy,
+    Fabric,
     MapFixed(&'static str),
     RankBy,
     Rankfile,

@@ -77,12 +77,18 @@ pub const WORKING: &[Flag] = &[
     flag(Id::Path, Environment, &["path"], &["DIR:..."],
         "Where this program is searched, if there is no slash in its name, before PATH."),
     flag(Id::MapBy, Placement, &["map-by"], &["WAY"],
-        "slot (the default): neighbouring ranks share a host; node: hosts get one each in turn; ppr:N:node: -ppn N. \
+        "slot (the default): neighbouring ranks share a host; node: hosts get one each in turn; switch: as slot, and all \
+         hosts of a switch come before those of the next (see --fabric); ppr:N:node: -ppn N. \
          socket, numa, l3cache, l2cache, l1cache, core, hwthread: the parts of a host get one each in turn; ppr:N:PART: N \
          on each part. Ranks are then bound to their part, unless --bind-to says otherwise. seq: one on each host of the \
          list in turn; pe-list=LIST: on these cores; rankfile:file=FILE. Behind it :pe=K (K cores for each rank), \
          :nooversubscribe, :nolocal, :hwtcpus (hardware threads count as cores), :file=FILE. Other hosts are taken to \
          have as many parts as this one."),
+    flag(Id::Fabric, Placement, &["fabric"], &["FILE"],
+        "Take the hosts in the order of the network in FILE, which hpvm route or Slurm's topology.conf describes: those of a \
+         switch together, then those of the nearest one. It begins with the switch on which the ranks fit most tightly, or \
+         else that of the first host. Within a host --map-by holds. --map-by switch without it asks scontrol inside of \
+         a Slurm job."),
     flag(Id::MapFixed("node"), Placement, &["bynode", "rr"], &[], "As --map-by node."),
     flag(Id::MapFixed("slot"), Placement, &["byslot"], &[], "As --map-by slot."),
     flag(Id::MapFixed("core"), Placement, &["bycore"], &[], "As --map-by core."),

@@ -3,6 +3,7 @@
 
 pub mod affinity;
 pub mod binding;
+pub mod fabric;
 pub mod policy;
 pub mod rankfile;
 pub mod topology;
@@ -54,6 +55,14 @@ impl Room {
             (0..self.hosts.len()).filter(|host| !left_out(&self.hosts[*host].0)).collect();
         let hosts = kept.iter().map(|host| self.hosts[*host].clone()).collect();
         let place = |host: &usize| kept.iter().position(|other| other == host);
+        let sequence = self.sequence.iter().filter_map(place).collect();
+        Self { hosts, sequence, given: self.given }
+    }
+
+    /// The same with the hosts in another order, each of which is there once.
+    pub fn ordered(&self, order: &[usize]) -> Self {
+        let hosts = order.iter().filter_map(|host| self.hosts.get(*host).cloned()).collect();
+        let place = |host: &usize| order.iter().position(|other| other == host);
         let sequence = self.sequence.iter().filter_map(place).collect();
         Self { hosts, sequence, given: self.given }
     }

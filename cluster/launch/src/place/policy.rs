@@ -72,6 +72,10 @@ pub struct Policy {
     pub no_local: bool,
     /// A file that says where ranks go.
     pub file: Option<PathBuf>,
+    /// Hosts are filled in the order of the network's switches.
+    pub by_switch: bool,
+    /// A file with the network.
+    pub fabric: Option<PathBuf>,
 }
 
 impl Default for Policy {
@@ -86,6 +90,8 @@ impl Default for Policy {
             strict: false,
             no_local: false,
             file: None,
+            by_switch: false,
+            fabric: None,
         }
     }
 }
@@ -103,7 +109,7 @@ impl Policy {
         let mut per_host = None;
         let fault = || {
             LaunchError::usage(format!(
-                "'{shown} {text}': hpvm maps by slot, node, socket, numa, l3cache, l2cache, l1cache, \
+                "'{shown} {text}': hpvm maps by slot, node, switch, socket, numa, l3cache, l2cache, l1cache, \
                  core, hwthread, seq, ppr:N:PART, pe-list=LIST or rankfile:file=FILE, with :pe=N, \
                  :oversubscribe, :nooversubscribe, :nolocal, :hwtcpus, :file=FILE behind"
             ))
@@ -112,6 +118,7 @@ impl Policy {
             "" => {}
             "slot" | "byslot" => self.map = MapBy::Slot,
             "node" | "bynode" => self.map = MapBy::Node,
+            "switch" => (self.map, self.by_switch) = (MapBy::Slot, true),
             "seq" => self.map = MapBy::Sequence,
             "rankfile" => {}
             "ppr" => {

@@ -53,6 +53,8 @@ pub struct World {
     /// A thread of the program sleeps on the doorbell.
     pub(crate) naps: bool,
     pub(crate) progress_thread: progress_thread::ProgressThread,
+    /// Where the ranks of this host are that topologies have asked for.
+    pub(crate) read_places: crate::body::topo::ReadPlaces,
 }
 
 /// How far the library has come. The numbers only grow, except that sessions may start the engine

@@ -2,7 +2,7 @@
 //! divides the members of a communicator next. Who reads the machine is above this crate.
 
 use crate::comm::Comm;
-use crate::comm::build::{self, Host, gather_words};
+use crate::comm::build::{self, Host, TaggedComm, gather_words};
 use crate::error::Result;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -118,7 +118,7 @@ pub fn split(
         if !rows.chunks_exact(2).any(|row| row[0] == PARTS) {
             return Ok(());
         }
-        let all = gather_words(host, via, &places.map(word))?;
+        let all = gather_words(host, via, &words_of(&places))?;
         // Who gets nothing does not count.
         let takes_part = |rank: &usize| rows.get(2 * rank) == Some(&PARTS);
         let ranks: Vec<usize> = (0..comm.size() as usize).filter(takes_part).collect();
@@ -136,6 +136,26 @@ pub fn split(
         Ok(())
     })?;
     Ok((made, level))
+}
+
+/// The places of all members of an intracommunicator, by rank, as words: a row of [`LEVELS`] for each. Collective.
+pub fn gather(host: &mut impl Host, comm: &Arc<Comm>, own: &Places) -> Result<Vec<u64>> {
+    gather_words(host, &TaggedComm::collective(comm), &words_of(own))
+}
+
+/// Keeps with a communicator what all its members have gathered; nothing, if they know that no part of their hosts divides them.
+pub fn keep(comm: &Comm, words: &[u64]) {
+    comm.places().get_or_init(|| words.into());
+}
+
+/// What is [kept](keep).
+pub fn kept(comm: &Comm) -> Option<&[u64]> {
+    comm.places().get().map(|words| &**words)
+}
+
+/// Places as they are told to others; 0 for one that is in no part or several.
+pub fn words_of(places: &Places) -> [u64; LEVELS] {
+    places.map(word)
 }
 
 /// A place as it is told to others.

@@ -66,6 +66,8 @@ pub struct Comm {
     coll_slots: shm::Use,
     /// How its ranks lie on hosts, if that matters.
     hosts: OnceLock<Option<Arc<Hosts>>>,
+    /// Where its ranks are inside of their hosts, once they have told each other.
+    places: OnceLock<Arc<[u64]>>,
 }
 
 impl Comm {
@@ -94,8 +96,8 @@ impl Comm {
     ) -> Arc<Comm> {
         let (started, barrier) = (Default::default(), OnceLock::new());
         let coll_slots = shm::Use::default();
-        let hosts = OnceLock::new();
-        Arc::new(Comm { context, group, remote, rank, started, barrier, coll_slots, hosts })
+        let (hosts, places) = (OnceLock::new(), OnceLock::new());
+        Arc::new(Comm { context, group, remote, rank, started, barrier, coll_slots, hosts, places })
     }
 
     /// First of this communicator's context ids.
@@ -177,6 +179,11 @@ impl Comm {
     #[inline]
     pub(crate) fn known_hosts(&self) -> Option<&Hosts> {
         self.hosts.get()?.as_deref()
+    }
+
+    /// See [`hardware::keep`].
+    pub(crate) fn places(&self) -> &OnceLock<Arc<[u64]>> {
+        &self.places
     }
 
     /// What it knows of its collective slots.

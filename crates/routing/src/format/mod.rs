@@ -2,6 +2,7 @@
 
 mod dot;
 pub mod ibnetdiscover;
+mod slurm;
 mod text;
 
 use crate::error::{Error, quoted};
@@ -16,10 +17,15 @@ pub enum Form {
     Ibnetdiscover,
     /// Graphviz.
     Dot,
+    /// Slurm's `topology.conf`: trees, which are only read.
+    Slurm,
 }
 
-/// The names of the forms.
-pub const FORMS: [(&str, Form); 3] =
+/// The names of the forms that are read.
+pub const FORMS: [(&str, Form); 4] = [WRITTEN[0], WRITTEN[1], WRITTEN[2], ("slurm", Form::Slurm)];
+
+/// The names of those that are written, too.
+pub const WRITTEN: [(&str, Form); 3] =
     [("text", Form::Text), ("ibnetdiscover", Form::Ibnetdiscover), ("dot", Form::Dot)];
 
 /// The form of a text, by its first word.
@@ -34,6 +40,7 @@ pub fn detect(text: &str) -> Form {
         "graph" | "digraph" | "strict" => Form::Dot,
         "vendid" | "devid" | "sysimgguid" | "switchguid" | "caguid" | "rtguid" | "ca" | "hca"
         | "rt" => Form::Ibnetdiscover,
+        "switchname" | "blockname" => Form::Slurm,
         // Ours has `switch NAME`, the other `Switch 36 "S-..."`.
         "switch" if first.contains('"') => Form::Ibnetdiscover,
         _ => Form::Text,
@@ -46,15 +53,17 @@ pub fn read(text: &str, form: Form) -> Result<Fabric, Error> {
         Form::Text => text::read(text),
         Form::Ibnetdiscover => ibnetdiscover::read(text),
         Form::Dot => dot::read(text),
+        Form::Slurm => slurm::read(text),
     }
 }
 
-/// Writes a fabric.
-pub fn write(fabric: &Fabric, form: Form) -> String {
+/// Writes a fabric; `None`: the form is not [`WRITTEN`].
+pub fn write(fabric: &Fabric, form: Form) -> Option<String> {
     match form {
-        Form::Text => text::write(fabric),
-        Form::Ibnetdiscover => ibnetdiscover::write(fabric),
-        Form::Dot => dot::write(fabric),
+        Form::Text => Some(text::write(fabric)),
+        Form::Ibnetdiscover => Some(ibnetdiscover::write(fabric)),
+        Form::Dot => Some(dot::write(fabric)),
+        Form::Slurm => None,
     }
 }
 
@@ -108,6 +117,7 @@ mod tests {
         assert_eq!(detect("#\n\nvendid=0x2c9\n"), Form::Ibnetdiscover);
         assert_eq!(detect("Switch 8 \"S-1\" # \"s\"\n"), Form::Ibnetdiscover);
         assert_eq!(detect("// x\ngraph{ a -- b }"), Form::Dot);
+        assert_eq!(detect("# x\nSwitchName=a Nodes=b"), Form::Slurm);
         assert_eq!(detect(""), Form::Text);
     }
 }

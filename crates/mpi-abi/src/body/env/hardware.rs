@@ -12,7 +12,11 @@ use std::path::{Path, PathBuf};
 
 /// The processors that the calling thread may run on; none where the system does not tell.
 fn allowed() -> BTreeSet<usize> {
-    let words = processors::own().into_iter().flatten().enumerate();
+    set_of(processors::own().as_ref())
+}
+
+fn set_of(mask: Option<&processors::Processors>) -> BTreeSet<usize> {
+    let words = mask.into_iter().flatten().enumerate();
     words
         .flat_map(|(at, word)| {
             (0..64).filter(move |n| word >> n & 1 != 0).map(move |n| 64 * at + n)
@@ -80,6 +84,11 @@ fn places_of(root: &Path, cpus: &BTreeSet<usize>) -> Places {
 /// Where the calling thread is, now: it may be bound otherwise later.
 pub fn places() -> Places {
     places_of(Path::new("/sys/devices/system"), &allowed())
+}
+
+/// Where a process of this host is that may use these processors.
+pub fn places_on(mask: &processors::Processors) -> Places {
+    places_of(Path::new("/sys/devices/system"), &set_of(Some(mask)))
 }
 
 /// Whether this process is bound to a single resource of each kind that the machine has.

@@ -1,15 +1,14 @@
 //! Making Cartesian communicators (sections 8.5.1, 8.5.6 and 8.5.7).
 
 use super::cart::grid;
-use super::{array, create, hosts, keep, mapped, natural, parent};
+use super::{array, create, keep, mapped, natural, parent, parts};
 use crate::body::check::{out, wrong};
 use crate::generated::constants::*;
 use crate::object::comm::Topology;
 use crate::object::topology::coordinates;
 use crate::raise::on_comm;
-use crate::runtime::Entered;
 use core::ffi::c_int;
-use hpvm_mpi::comm::reorder::{self, Order};
+use hpvm_mpi::comm::reorder::{self, Order, Parts};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Comm, build};
 
@@ -29,24 +28,19 @@ pub unsafe fn cart_create(
         let (dims, periods) = unsafe { (array("dims", dims, n)?, array("periods", periods, n)?) };
         let members = members(&old.comm, dims, 1)?;
         let periodic: Vec<bool> = periods.iter().map(|p| *p != 0).collect();
-        let wanted = reorder != 0;
-        let order = wanted.then(|| order(w, &old.comm, members, dims, &periodic)).flatten();
+        let order = match reorder != 0 {
+            true => order(&parts::told(w, &old.comm, members)?, dims, &periodic),
+            false => None,
+        };
         let topology = Topology::Cartesian { dims: dims.into(), periodic };
         // SAFETY: checked above; the caller vouches for the place.
         unsafe { create(w, &old, members, order, topology, comm_cart) }
     })
 }
 
-/// An order for a grid of the first `members` processes that is better than theirs.
-fn order(
-    w: &Entered,
-    comm: &Comm,
-    members: u32,
-    dims: &[c_int],
-    periodic: &[bool],
-) -> Option<Order> {
-    let hosts = hosts(w, comm, members).filter(|_| members > 0)?;
-    reorder::grid(&hosts, reorder::Grid { dims, periodic })
+/// An order for a grid of as many processes as it has places that is better than theirs.
+fn order(parts: &Parts, dims: &[c_int], periodic: &[bool]) -> Option<Order> {
+    reorder::grid(parts, reorder::Grid { dims, periodic })
 }
 
 /// Processes of a grid, at most those of the communicator; every size is at least `least`.
@@ -83,7 +77,7 @@ pub unsafe fn cart_map(
         // The standard does not forbid a grid of no processes; no rank has a place in it then.
         let members = members(&old.comm, dims, 0)?;
         let periodic: Vec<bool> = periods.iter().map(|p| *p != 0).collect();
-        let order = order(w, &old.comm, members, dims, &periodic);
+        let order = order(&parts::known(w, &old.comm, members), dims, &periodic);
         // SAFETY: checked above.
         unsafe { *newrank = mapped(old.comm.rank(), members, order.as_ref()) };
         Ok(())

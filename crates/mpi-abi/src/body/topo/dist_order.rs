@@ -1,7 +1,7 @@
 //! Reordering distributed graphs: every process learns the whole graph, and its own part of it is that of the node
 //! whose rank it gets.
 
-use super::hosts;
+use super::parts;
 use crate::object::comm::Topology;
 use crate::runtime::Entered;
 use core::ffi::c_int;
@@ -54,19 +54,20 @@ fn all_words(w: &mut Entered, comm: &Arc<Comm>, mine: &[u64]) -> Result<Option<V
 }
 
 /// The order that a distributed graph gets, and the part of it that this process has then. `topology` is that of the
-/// node with this process's rank. Collective where the processes are on several hosts.
+/// node with this process's rank. Collective.
 pub(super) fn reordered(
     w: &mut Entered,
     comm: &Arc<Comm>,
     topology: Topology,
 ) -> Result<(Topology, Option<Order>)> {
-    let hosts = hosts(w, comm, comm.size()).filter(|hosts| hosts.windows(2).any(|w| w[0] != w[1]));
-    let (hosts, own) = match (hosts, topology) {
-        (
-            Some(hosts),
-            Topology::Distributed { sources, source_weights, destinations, destination_weights },
-        ) => (hosts, ((sources, source_weights), (destinations, destination_weights))),
-        (_, topology) => return Ok((topology, None)),
+    let parts = parts::told(w, comm, comm.size())?;
+    let own = match topology {
+        Topology::Distributed { sources, source_weights, destinations, destination_weights }
+            if !parts.is_flat() =>
+        {
+            ((sources, source_weights), (destinations, destination_weights))
+        }
+        topology => return Ok((topology, None)),
     };
     let of = |(incoming, outgoing): (Ends, Ends)| Topology::Distributed {
         sources: incoming.0,
@@ -87,7 +88,7 @@ pub(super) fn reordered(
         all.filter_map(|(rank, weight)| Some((rank?, weight))).collect()
     };
     let neighbours: Vec<_> = all.iter().map(edges).collect();
-    let Some(order) = reorder::graph(&hosts, &neighbours) else { return Ok((of(own), None)) };
+    let Some(order) = reorder::graph(&parts, &neighbours) else { return Ok((of(own), None)) };
     let place = order.iter().position(|rank| *rank == comm.rank());
     let mine = place
         .and_then(|place| all.get(place))

@@ -1,13 +1,12 @@
 //! Graphs that every process knows as a whole (sections 8.5.3 and 8.5.5).
 
-use super::{array, create, hosts, mapped, member, natural, no_topology, parent, store};
+use super::{array, create, mapped, member, natural, no_topology, parent, parts, store};
 use crate::body::check::{out, wrong};
 use crate::generated::constants::*;
 use crate::object::comm::{CommObject, Topology};
 use crate::raise::on_comm;
-use crate::runtime::Entered;
 use core::ffi::c_int;
-use hpvm_mpi::comm::reorder::{self, Order};
+use hpvm_mpi::comm::reorder::{self, Order, Parts};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Comm};
 
@@ -25,8 +24,10 @@ pub unsafe fn graph_create(
         // SAFETY: the caller's promise.
         let (index, edges) = unsafe { graph_arguments(&old.comm, nnodes, indx, edges)? };
         let members = index.len() as u32;
-        let wanted = reorder != 0;
-        let order = wanted.then(|| order(w, &old.comm, index, edges)).flatten();
+        let order = match reorder != 0 {
+            true => order(&parts::told(w, &old.comm, members)?, index, edges),
+            false => None,
+        };
         let topology = Topology::Graph { index: index.into(), edges: edges.into() };
         // SAFETY: checked above; the caller vouches for the place.
         unsafe { create(w, &old, members, order, topology, comm_graph) }
@@ -34,14 +35,13 @@ pub unsafe fn graph_create(
 }
 
 /// An order for a graph of as many processes as it has nodes that is better than theirs.
-fn order(w: &Entered, comm: &Comm, index: &[c_int], edges: &[c_int]) -> Option<Order> {
-    let hosts = hosts(w, comm, index.len() as u32)?;
+fn order(parts: &Parts, index: &[c_int], edges: &[c_int]) -> Option<Order> {
     let starts = core::iter::once(0).chain(index.iter().copied());
     let of = |(from, to): (c_int, &c_int)| {
         edges[from as usize..*to as usize].iter().map(|node| (*node as u32, 1)).collect()
     };
     let neighbours: Vec<_> = starts.zip(index).map(of).collect();
-    reorder::graph(&hosts, &neighbours)
+    reorder::graph(parts, &neighbours)
 }
 
 pub unsafe fn graph_map(
@@ -56,9 +56,10 @@ pub unsafe fn graph_map(
         out("newrank", newrank)?;
         // SAFETY: the caller's promise.
         let (index, edges) = unsafe { graph_arguments(&old.comm, nnodes, indx, edges)? };
-        let order = order(w, &old.comm, index, edges);
+        let members = index.len() as u32;
+        let order = order(&parts::known(w, &old.comm, members), index, edges);
         // SAFETY: checked above.
-        unsafe { *newrank = mapped(old.comm.rank(), index.len() as u32, order.as_ref()) };
+        unsafe { *newrank = mapped(old.comm.rank(), members, order.as_ref()) };
         Ok(())
     })
 }

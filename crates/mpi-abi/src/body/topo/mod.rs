@@ -1,5 +1,5 @@
 //! Process topologies (chapter 8). Where the program allows it, ranks are reordered so that few neighbours are on
-//! different hosts; within one host no order is better than the one that the launcher chose.
+//! different hosts, and of these few in different parts of a host.
 
 mod cart;
 mod cart_create;
@@ -7,12 +7,14 @@ mod dims;
 mod dist_graph;
 mod dist_order;
 mod graph;
+mod parts;
 
 pub use cart::*;
 pub use cart_create::*;
 pub use dims::*;
 pub use dist_graph::*;
 pub use graph::*;
+pub(crate) use parts::ReadPlaces;
 
 use crate::body::check::{out, wrong};
 use crate::generated::constants::*;
@@ -48,12 +50,6 @@ fn parent(w: &Entered, comm: MPI_Comm) -> Result<Arc<CommObject>> {
         true => Err(wrong(Class::Comm, "an intercommunicator has no topology")),
         false => Ok(object),
     }
-}
-
-/// The hosts of the first `members` processes of a communicator; `None`: not of all, which are of other jobs.
-fn hosts(w: &Entered, comm: &Comm, members: u32) -> Option<Vec<u32>> {
-    let first = comm.group().processes().take(members as usize);
-    first.map(|process| w.job.nodes.get(process as usize).copied()).collect()
 }
 
 /// The rank that a process gets by an order, `None` for its own; `MPI_UNDEFINED` if it is not among the `members`.
