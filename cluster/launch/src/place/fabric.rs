@@ -102,7 +102,6 @@ impl Fabric {
 mod tests {
     use super::*;
     use crate::hosts::parse_list;
-    use std::os::unix::fs::PermissionsExt;
 
     const TWO: &str =
         "SwitchName=s1 Nodes=a,b\nSwitchName=s2 Nodes=c,d\nSwitchName=top Switches=s[1-2]\n";
@@ -132,8 +131,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let script = |name: &str, text: &str| {
             let path = dir.path().join(name);
-            std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
-            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+            // Written by a process of its own: what another test starts meanwhile would hold the file open, and it could not be run.
+            let mut writer = Command::new("sh");
+            writer.args([
+                "-c",
+                "printf '#!/bin/sh\\n%s\\n' \"$2\" >\"$1\"; chmod 755 \"$1\"",
+                "sh",
+            ]);
+            assert!(writer.arg(&path).arg(text).status().unwrap().success());
             path.to_str().unwrap().to_string()
         };
         let good = script(

@@ -256,12 +256,12 @@ mod tests {
     fn ran(script: &str, array: bool) -> String {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("slurm_script");
-        std::fs::write(&path, script).unwrap();
-        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o700))
-            .unwrap();
-        // By a shell, so that no other test's fork holds the file open for writing.
-        let mut command = std::process::Command::new("sh");
-        command.args(["-c", "exec \"$0\" \"$@\""]).arg(&path).args(["a b", "$HOME"]);
+        // Written by a process of its own: what another test starts meanwhile would hold the file open, and it could not be run.
+        let mut writer = std::process::Command::new("sh");
+        writer.args(["-c", "printf %s \"$2\" >\"$1\"; chmod 700 \"$1\"", "sh"]);
+        assert!(writer.arg(&path).arg(script).status().unwrap().success());
+        let mut command = std::process::Command::new(&path);
+        command.args(["a b", "$HOME"]);
         command.env_remove("SLURM_ARRAY_TASK_ID").env_remove("SLURM_ARRAY_TASK_STEP");
         if array {
             command.env("SLURM_ARRAY_TASK_ID", "7").env("SLURM_ARRAY_TASK_STEP", "2");
