@@ -71,6 +71,10 @@ impl Net {
             Owed { peer, host, waits, since, heard, host_heard: heard }
         };
         self.hub.silent(now, doubt, |peer, pending| {
+            // Gateways and launcher tell when another site is lost; its kernels cannot be asked from here.
+            if self.is_far(peer) {
+                return;
+            }
             owed.push(new(peer, Waits::Datagrams, pending.since, pending.heard));
         });
         self.streams.silent(now, doubt, |peer, since| {
