@@ -37,6 +37,8 @@ pub enum Id {
     Prefix,
     Preload,
     Net,
+    Site,
+    Gateway,
     NetTimeout,
     Lane,
     Export,
