@@ -259,8 +259,10 @@ impl Gate {
 
 impl Conversation {
     /// Proves to each other that both know the job's key. Takes [`GREETING`] at most, however slowly the other end writes.
-    pub fn greet(tcp: TcpStream, tls: Connection) -> io::Result<Conversation> {
+    pub fn greet(tcp: TcpStream, mut tls: Connection) -> io::Result<Conversation> {
         let end = Instant::now() + GREETING;
+        // What waits is bounded by `BATCH`: a bound of its own would only refuse the last datagram of a batch.
+        tls.set_buffer_limit(None);
         tcp.set_nodelay(true)?;
         tcp.set_nonblocking(true)?;
         let (value, size) = (UNSENT, size_of::<libc::c_int>() as libc::socklen_t);
@@ -277,7 +279,8 @@ impl Conversation {
         let mut greeted = Conversation { tcp, tls, inbox: Vec::new() };
         while greeted.tls.is_handshaking() || greeted.tls.wants_write() {
             match greeted.step() {
-                Ok(()) => {}
+                Ok(()) if Instant::now() < end => {}
+                Ok(()) => return Err(io::ErrorKind::TimedOut.into()),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => greeted.wait(end)?,
                 Err(error) => return Err(error),
             }

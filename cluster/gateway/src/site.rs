@@ -22,9 +22,8 @@ const BUFFERS: libc::c_int = 4 << 20;
 struct Place {
     /// What its card says.
     told: Vec<SocketAddr>,
-    /// Where it was heard, and the number of that datagram: an older one proves nothing.
+    /// Which of these it was heard at.
     heard: Option<SocketAddr>,
-    number: u64,
 }
 
 /// One site, as its gateway sees it.
@@ -71,7 +70,7 @@ impl Site {
     pub fn told(&self, rank: u32, card: &Card) {
         let told = card.addresses.iter().filter_map(|a| self.reachable(a.ip, card.port)).collect();
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        places.insert(rank, Place { told, heard: None, number: 0 });
+        places.insert(rank, Place { told, heard: None });
     }
 
     /// An address as our socket takes it.
@@ -112,12 +111,12 @@ impl Site {
                 self.stranger();
                 continue;
             };
-            // What strangers send must not take the link's bytes, nor move a rank to another address.
+            // What strangers send must not take the link's bytes.
             if !self.key.direction(src, dst).verify(datagram.signed, datagram.body, datagram.mac) {
                 self.stranger();
                 continue;
             }
-            self.heard(src, envelope.number, from);
+            self.heard(src, from);
             if let Some(gate) = gates.iter().find(|gate| gate.site == far) {
                 gate.push(src, one);
             }
@@ -129,11 +128,14 @@ impl Site {
         self.strangers.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn heard(&self, rank: u32, number: u64, from: SocketAddr) {
+    /// A datagram of that rank came from there. Somebody else may have kept it and sent it: only an address that the rank
+    /// has told counts.
+    fn heard(&self, rank: u32, from: SocketAddr) {
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = places.entry(rank).or_default();
-        if number > place.number {
-            (place.number, place.heard) = (number, Some(from));
+        if let Some(place) = places.get_mut(&rank)
+            && place.told.contains(&from)
+        {
+            place.heard = Some(from);
         }
     }
 

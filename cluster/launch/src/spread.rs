@@ -14,6 +14,7 @@ use crate::place::universe::Universe;
 use crate::remote::order::{Node, Order, Program, Run, Shell};
 use crate::remote::{start, tree};
 use crate::sites::Plan;
+use hpvm_sites::Sites;
 use crate::{environment, hosts, slurm};
 
 /// How long a host may give no sign of life, unless the user says it.
@@ -203,7 +204,7 @@ impl Spread {
             sites: self.sites.clone(),
             nodes: Vec::new(),
         };
-        let groups = tree::split(&remote, options.launch_width as usize);
+        let groups = self.groups(&remote, options.launch_width as usize)?;
         let layout = Layout {
             hosts: self.nodes.iter().map(|node| node.host.clone()).collect(),
             groups: groups
@@ -215,6 +216,15 @@ impl Spread {
         };
         let orders = groups.into_iter().map(|nodes| Order { nodes, ..common.clone() }).collect();
         Ok((orders, layout))
+    }
+
+    /// Who starts whom. A host starts none of another site: it may not reach it.
+    fn groups(&self, remote: &[Node], width: usize) -> Result<Vec<Vec<Node>>, LaunchError> {
+        let Some(plan) = &self.sites else { return Ok(tree::split(remote, width)) };
+        let sites = Sites::parse(&plan.text, self.ranks.len());
+        let sites = sites.map_err(|text| LaunchError::new(1, text))?;
+        let of = |node: &Node| node.ranks().next().and_then(|(rank, _)| sites.of(rank));
+        Ok(tree::split_apart(remote, width, |node| of(node).unwrap_or(0)))
     }
 
     /// All hosts with their ranks.

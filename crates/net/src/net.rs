@@ -70,7 +70,7 @@ pub struct Net {
     pub(crate) next_round: u64,
     pub(crate) watch: Watch,
     /// See [`Settings::far`].
-    far: Box<[bool]>,
+    pub(crate) far: Box<[bool]>,
     _liveness_port: LivenessPort,
     turns: u32,
 }
@@ -183,7 +183,7 @@ fn between_sites() -> Config {
     }
 }
 
-fn is_far(far: &[bool], rank: Rank) -> bool {
+pub(crate) fn is_far(far: &[bool], rank: Rank) -> bool {
     far.get(rank as usize).copied().unwrap_or(false)
 }
 
