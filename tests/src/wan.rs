@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -53,6 +53,9 @@ impl Wan {
         for (end, (host, address)) in
             wan.ends.iter().zip([(one, "10.79.0.1/24"), (other, "10.79.0.2/24")])
         {
+            // What is left of one that was killed.
+            let mut ip = Command::new("ip");
+            let _ = ip.args(["-n", host, "link", "del", "wan0"]).stderr(Stdio::null()).status();
             let lines = [
                 format!("link add {end} type veth peer name wan0 netns {host}"),
                 format!("link set {end} up"),
@@ -84,7 +87,7 @@ impl Drop for Wan {
         for end in &self.ends {
             // It may never have been made, or have gone with its host.
             let mut ip = Command::new("ip");
-            let _ = ip.args(["link", "del", end]).stderr(std::process::Stdio::null()).status();
+            let _ = ip.args(["link", "del", end]).stderr(Stdio::null()).status();
         }
     }
 }

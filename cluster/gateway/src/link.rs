@@ -11,8 +11,9 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Bytes that may wait for the link: what a link of 100 Mbit/s carries in 80 ms, twice what is on the way over one of 40 ms.
-const QUEUE: usize = 1 << 20;
+/// Bytes that may wait for the link: what some ranks may have on their way at a time (1.5 MB each). Queues are served in turn, so
+/// that a long one delays its own sender only.
+const QUEUE: usize = 4 << 20;
 /// Bytes that the kernel keeps unsent at most. What waits, waits in our queue, where it is served fairly.
 const UNSENT: libc::c_int = 128 << 10;
 /// Bytes of datagrams that are encrypted in one go.

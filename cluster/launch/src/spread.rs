@@ -14,8 +14,8 @@ use crate::place::universe::Universe;
 use crate::remote::order::{Node, Order, Program, Run, Shell};
 use crate::remote::{start, tree};
 use crate::sites::Plan;
-use hpvm_sites::Sites;
 use crate::{environment, hosts, slurm};
+use hpvm_sites::Sites;
 
 /// How long a host may give no sign of life, unless the user says it.
 const SILENCE_LIMIT: Duration = Duration::from_secs(60);

@@ -179,6 +179,7 @@ fn between_sites() -> Config {
         receive_pool: 2048,
         send_pool: 2048,
         most_timeout: SECOND,
+        slowest_growth: 8,
         ..Config::default()
     }
 }

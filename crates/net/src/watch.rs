@@ -90,9 +90,7 @@ impl Net {
         }
         // A gateway on this host is there as long as we are; what it does not reach, it tells the launcher.
         let far = &self.far;
-        owed.retain(|owed| {
-            !is_far(far, owed.peer) || !self.datagrams.ways(owed.peer).is_empty()
-        });
+        owed.retain(|owed| !is_far(far, owed.peer) || !self.datagrams.ways(owed.peer).is_empty());
         owed
     }
 

@@ -47,6 +47,14 @@ struct Running {
     unsent: Vec<u8>,
 }
 
+/// Why it does not start.
+enum Failure {
+    /// It has ended without a word: killed, say.
+    Died,
+    /// For people.
+    Told(String),
+}
+
 /// A gateway that we keep alive.
 pub struct GatewayIo {
     orders: Orders,
@@ -83,6 +91,10 @@ impl Orders {
         self.sites.names.get(usize::from(self.site)).map_or("", String::as_str)
     }
 
+    fn host(&self) -> &str {
+        self.plan.gateway_on(self.node).map_or("", |gateway| &gateway.host)
+    }
+
     /// The port that the user wants; 0: any.
     fn port(&self) -> u16 {
         self.plan.gateway_on(self.node).map_or(0, |gateway| gateway.port)
@@ -97,7 +109,12 @@ impl GatewayIo {
     pub fn start(orders: Orders, epoll: &Epoll) -> Result<(Self, String, String), String> {
         let port = orders.port();
         let key = format!("{GATEWAY_KEY}{}", orders.site);
-        let (running, card) = begin(&orders, port)?;
+        let (running, card) = begin(&orders, port).map_err(|failure| match failure {
+            Failure::Died => {
+                failed(&orders, &"it ended at once; is this hpvm built with the feature 'cluster'?")
+            }
+            Failure::Told(text) => text,
+        })?;
         let port = card.split(',').next().and_then(|port| port.parse().ok()).unwrap_or(port);
         let told = BTreeMap::new();
         let mut gateway = Self { orders, running: Some(running), port, restarts: 0, told, seen: 0 };
@@ -182,19 +199,24 @@ impl GatewayIo {
         }
         epoll.remove(running.from.as_raw_fd());
         self.end();
-        self.restarts += 1;
-        if self.restarts > RESTARTS {
-            return Err(format!(
-                "the gateway of site '{}' ends again and again",
-                self.orders.name()
-            ));
+        while self.restarts < RESTARTS {
+            self.restarts += 1;
+            let running = match begin(&self.orders, self.port) {
+                Ok((running, _)) => running,
+                Err(Failure::Died) => continue,
+                Err(Failure::Told(text)) => return Err(text),
+            };
+            self.running = Some(running);
+            // The new one knows nothing.
+            self.told.clear();
+            self.seen = 0;
+            return self.watch(epoll);
         }
-        let (running, _) = begin(&self.orders, self.port)?;
-        self.running = Some(running);
-        // The new one knows nothing.
-        self.told.clear();
-        self.seen = 0;
-        self.watch(epoll)
+        let host = self.orders.host();
+        Err(format!(
+            "the gateway of site '{}' on host '{host}' ends again and again",
+            self.orders.name()
+        ))
     }
 
     fn heard(&self, line: &str) -> Result<(), String> {
@@ -250,13 +272,13 @@ impl Running {
 }
 
 fn failed(orders: &Orders, error: &dyn std::fmt::Display) -> String {
-    let host = orders.plan.gateway_on(orders.node).map_or("", |gateway| &gateway.host);
-    format!("the gateway of site '{}' cannot be started on host '{host}': {error}", orders.name())
+    let (name, host) = (orders.name(), orders.host());
+    format!("the gateway of site '{name}' cannot be started on host '{host}': {error}")
 }
 
 /// Starts the process and waits for its card.
-fn begin(orders: &Orders, port: u16) -> Result<(Running, String), String> {
-    let bad = |error: &dyn std::fmt::Display| failed(orders, error);
+fn begin(orders: &Orders, port: u16) -> Result<(Running, String), Failure> {
+    let bad = |error: &dyn std::fmt::Display| Failure::Told(failed(orders, error));
     let own: OsString = std::env::current_exe().map_err(|error| bad(&error))?.into();
     let mut command = Command::new(own);
     command.arg("gateway").stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -285,30 +307,41 @@ fn begin(orders: &Orders, port: u16) -> Result<(Running, String), String> {
     // A pipe's room may be less than the line of a large job: the process reads meanwhile.
     let written = running.to.iter_mut().try_for_each(|to| to.write_all(line.as_bytes()));
     let written = written.and_then(|()| sys::set_nonblocking(running.from.as_raw_fd()));
-    let answer = written.map_err(|error| error.to_string()).and_then(|()| running.first_line());
-    let answer =
+    let answer = match written {
+        Ok(()) => running.first_line().map_err(|failure| match failure {
+            Failure::Told(text) => bad(&text),
+            Failure::Died => Failure::Died,
+        }),
+        // Nobody reads it.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(Failure::Died),
+        Err(error) => Err(bad(&error)),
+    };
+    let card =
         answer.and_then(|line| match (line.strip_prefix("ready "), line.strip_prefix("failed ")) {
             (Some(card), _) => Ok(card.to_string()),
-            (None, Some(text)) => Err(crate::text::message(text)),
-            (None, None) => Err("it does not speak as a gateway does".to_string()),
+            (None, Some(text)) => Err(bad(&crate::text::message(text))),
+            (None, None) => Err(bad(&"it does not speak as a gateway does")),
         });
-    match answer {
-        Ok(card) => {
-            let to = running.to.as_ref().map(AsRawFd::as_raw_fd);
-            to.map_or(Ok(()), sys::set_nonblocking).map_err(|error| bad(&error))?;
-            Ok((running, card))
-        }
-        Err(text) => {
-            let _ = running.child.kill();
-            let _ = running.child.wait();
-            Err(bad(&text))
+    let to = running.to.as_ref().map(AsRawFd::as_raw_fd);
+    let silent = to.map_or(Ok(()), sys::set_nonblocking).map_err(|error| bad(&error));
+    match card.and_then(|card| silent.map(|()| card)) {
+        Ok(card) => Ok((running, card)),
+        Err(failure) => {
+            running.dispose();
+            Err(failure)
         }
     }
 }
 
 impl Running {
+    /// Ends it at once.
+    fn dispose(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
     /// Waits for its first line.
-    fn first_line(&mut self) -> Result<String, String> {
+    fn first_line(&mut self) -> Result<String, Failure> {
         let end = Instant::now() + BEGINNING;
         loop {
             if let Some(line) = self.line() {
@@ -316,18 +349,16 @@ impl Running {
             }
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(format!("it did not open its port in {} s", BEGINNING.as_secs()));
+                let text = format!("it did not open its port in {} s", BEGINNING.as_secs());
+                return Err(Failure::Told(text));
             }
             sys::wait_readable(self.from.as_raw_fd(), left.as_millis() as libc::c_int);
             let mut buffer = [0; 4096];
             match self.from.read(&mut buffer) {
-                Ok(0) => {
-                    return Err("it ended at once; is this hpvm built with the feature 'cluster'?"
-                        .to_string());
-                }
+                Ok(0) => return Err(Failure::Died),
                 Ok(count) => self.said.extend_from_slice(&buffer[..count]),
                 Err(error) if is_passing(&error) => {}
-                Err(error) => return Err(error.to_string()),
+                Err(error) => return Err(Failure::Told(error.to_string())),
             }
         }
     }

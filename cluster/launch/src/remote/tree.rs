@@ -20,11 +20,7 @@ pub fn split<T: Clone>(hosts: &[T], width: usize) -> Vec<Vec<T>> {
 
 /// As [`split`], but hosts of different groups are behind different children: those of one may not reach those of another.
 /// Each group has so many children.
-pub fn split_apart<T: Clone>(
-    hosts: &[T],
-    width: usize,
-    group: impl Fn(&T) -> u16,
-) -> Vec<Vec<T>> {
+pub fn split_apart<T: Clone>(hosts: &[T], width: usize, group: impl Fn(&T) -> u16) -> Vec<Vec<T>> {
     let mut groups: BTreeMap<u16, Vec<T>> = BTreeMap::new();
     hosts.iter().for_each(|host| groups.entry(group(host)).or_default().push(host.clone()));
     groups.values().flat_map(|hosts| split(hosts, width)).collect()
