@@ -59,7 +59,9 @@ pub fn connect(job: &mut Job, chosen: &Chosen) -> Result<Mux> {
     let mut asked = BTreeSet::new();
     let gateway = far.as_ref().map(|far| gateway_of(&mut m, far.own)).transpose()?;
     let directory = move |rank: u32, wait| match (&far, &gateway) {
-        (Some(far), Some(gateway)) if far.ranks[rank as usize] => Ok(Some(gateway.clone())),
+        (Some(far), Some(gateway)) if far.ranks.get(rank as usize) == Some(&true) => {
+            Ok(Some(gateway.clone()))
+        }
         _ => card_of(&mut m, &mut asked, rank, wait),
     };
     let net = opened.join(key, Box::new(directory)).map_err(network)?;
