@@ -139,28 +139,28 @@ fn instruct(line: &str, site: &Site, gates: &[Gate]) -> Option<()> {
 
 /// A listening TCP socket and a UDP socket at the same port: this one, or for 0 any that is free for both.
 fn open(port: u16) -> Result<(TcpListener, UdpSocket), String> {
-    let mut result = Err(io::ErrorKind::AddrInUse.into());
-    for _ in 0..if port == 0 { TRIES } else { 1 } {
-        let both = || -> io::Result<_> {
-            // A host without IPv6 has IPv4 only.
-            let listener = TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).or_else(|error| {
-                match error.kind() {
-                    io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied => Err(error),
-                    _ => TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)),
-                }
-            })?;
-            let socket = UdpSocket::bind(listener.local_addr()?)?;
-            Ok((listener, socket))
-        };
-        result = both();
+    let mut result = open_both(port);
+    for _ in 1..if port == 0 { TRIES } else { 1 } {
         if result.is_ok() {
             break;
         }
+        result = open_both(port);
     }
-    result.map_err(|error: io::Error| match port {
+    result.map_err(|error| match port {
         0 => format!("opening a port: {error}"),
         port => format!("opening port {port}: {error}; name another with --gateway"),
     })
+}
+
+fn open_both(port: u16) -> io::Result<(TcpListener, UdpSocket)> {
+    // A host without IPv6 has IPv4 only.
+    let listener =
+        TcpListener::bind((Ipv6Addr::UNSPECIFIED, port)).or_else(|error| match error.kind() {
+            io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied => Err(error),
+            _ => TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)),
+        })?;
+    let socket = UdpSocket::bind(listener.local_addr()?)?;
+    Ok((listener, socket))
 }
 
 /// Where others find us.

@@ -134,6 +134,49 @@ fn a_link_that_is_cut_is_made_again() {
     }
 }
 
+/// Somebody who knows the key takes the link and sends what no gateway does. The connection ends, and the right gateway gets
+/// the link back.
+#[test]
+fn frames_that_make_no_sense_end_the_connection() {
+    let (a, b) = (gateway(0, 1), gateway(1, 1));
+    a.gates[0].told("localhost", b.card.clone());
+    b.gates[0].told("localhost", a.card.clone());
+    let (first, third) = (rank(&a, 0), rank(&b, 2));
+    carried(&first, &a, &third, 0, 2);
+    let frame = |datagram: &[u8]| [&(datagram.len() as u16).to_le_bytes()[..], datagram].concat();
+    let two = [datagram(1, 0, 2, 1), datagram(1, 0, 2, 2)].concat();
+    let frames = [
+        frame(&[7; 5]),
+        frame(&[1; 65535]),
+        // Two in one, of a rank of another site, for a rank of another site, for none, of another job.
+        frame(&two),
+        frame(&datagram(1, 3, 2, 1)),
+        frame(&datagram(1, 0, 1, 1)),
+        frame(&datagram(1, 0, 9, 1)),
+        frame(&datagram(2, 0, 2, 1)),
+        // The beginning of one.
+        vec![0xff, 0xff, 1],
+    ];
+    let tls = Tls::new(&JobKey::new([1; 16])).unwrap();
+    for bytes in frames {
+        let tcp = TcpStream::connect((Ipv4Addr::LOCALHOST, b.card.port)).unwrap();
+        let mut taken = Conversation::greet(tcp, tls.calls().unwrap()).unwrap();
+        taken.say(&0_u16.to_le_bytes());
+        taken.say(&bytes);
+        // It either ends by itself, or when we go.
+        drop(taken);
+        carried(&first, &a, &third, 0, 2);
+    }
+    // A site that there is not, and its own.
+    for site in [1_u16, 7] {
+        let tcp = TcpStream::connect((Ipv4Addr::LOCALHOST, b.card.port)).unwrap();
+        let mut taken = Conversation::greet(tcp, tls.calls().unwrap()).unwrap();
+        taken.say(&site.to_le_bytes());
+        drop(taken);
+        carried(&first, &a, &third, 0, 2);
+    }
+}
+
 #[test]
 fn orders_are_checked() {
     for line in [
