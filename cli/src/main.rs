@@ -44,6 +44,11 @@ fn dispatch(args: &[OsString]) -> i32 {
     if args.get(1).is_some_and(|word| word == "agent") {
         return hpvm_launch::remote::agent::main(&args[2..]);
     }
+    // For the launcher and agents only.
+    #[cfg(feature = "cluster")]
+    if args.get(1).is_some_and(|word| word == "gateway") {
+        return hpvm_gateway::main(&args[2..]);
+    }
     // For `hpvm prof` and the launcher only.
     if args.get(1).is_some_and(|word| word == "counted") {
         return prof::counted::main(&args[2..]);

@@ -76,6 +76,21 @@ impl Hosts {
         run(&["link", &self.name(host), device, if up { "up" } else { "down" }]).expect("link");
     }
 
+    /// Takes the way between two hosts away (`false`), or gives it back.
+    pub fn path(&self, one: u32, other: u32, open: bool) {
+        for (from, to) in [(one, other), (other, one)] {
+            for (family, address) in
+                [("-4", format!("10.77.0.{to}/32")), ("-6", format!("fd77::{to:x}/128"))]
+            {
+                let verb = if open { "del" } else { "add" };
+                let mut ip = Command::new("ip");
+                ip.args(["-n", &self.name(from), family, "route", verb, "blackhole", &address]);
+                let status = ip.status().expect("the command ip");
+                assert!(status.success(), "{ip:?}");
+            }
+        }
+    }
+
     /// Limits a device in both directions, as `tc` has it (`100mbit`); `none` removes the limit.
     pub fn rate(&self, host: u32, device: &str, rate: &str) {
         run(&["rate", &self.name(host), device, rate]).expect("rate");

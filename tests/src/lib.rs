@@ -6,7 +6,7 @@
 //! [`build`] compiles them, [`process`] runs one under a launcher with a time limit, and
 //! [`suite`] puts the three together. [`instructions`] counts those of the
 //! main paths. [`processes`] finds those of a test in `/proc`. [`hosts`] makes test hosts of network namespaces. [`skip`] counts what cannot run here,
-//! and [`watchdog`] ends tests that wait for ever.
+//! [`watchdog`] ends tests that wait for ever, and [`wan`] is a slow cable between two hosts.
 
 pub mod build;
 pub mod hosts;
@@ -17,4 +17,5 @@ pub mod processes;
 pub mod skip;
 pub mod slurm;
 pub mod suite;
+pub mod wan;
 pub mod watchdog;

@@ -39,6 +39,17 @@ pub fn variables(pid: i32) -> Vec<Vec<u8>> {
     bytes.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()).map(<[u8]>::to_vec).collect()
 }
 
+/// The processes whose parent is `parent`.
+pub fn children(parent: i32) -> Vec<i32> {
+    let is_child = |pid: &i32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // A program's name may have spaces and parentheses in it.
+        let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+        rest.split_whitespace().nth(1).is_some_and(|word| word == parent.to_string())
+    };
+    all().into_iter().filter(is_child).collect()
+}
+
 fn all() -> Vec<i32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()

@@ -250,6 +250,7 @@ impl Dispatcher {
             Event::LinkLost { link, text, code } => self.lost(link, text, code, now),
             Event::Signal(number) => self.signal(number, now),
             Event::OtherMpi { text } => self.other_mpi(text),
+            Event::GatewayLost { text } => self.gateway_lost(text, now),
             Event::FileBroken { text } => {
                 self.fail(Cause::Other, 1, format!("{text}; ending the job"), now);
             }

@@ -36,6 +36,7 @@ pub mod program;
 pub mod remote;
 pub mod restart;
 pub mod run;
+pub mod sites;
 pub mod slurm;
 pub mod spread;
 pub mod sys;

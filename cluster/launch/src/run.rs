@@ -10,6 +10,7 @@ use crate::dispatcher::{Dispatcher, Ended, Layout, RankInfo};
 use crate::display;
 use crate::environment::{self, JOB_ID, NODE};
 use crate::error::{LaunchError, TIMED_OUT};
+use crate::executor::gateway::Orders;
 use crate::executor::signals::Signals;
 use crate::executor::spawn::Image;
 use crate::executor::stacks;
@@ -182,6 +183,9 @@ fn attempt(
         dispatcher = dispatcher.spread(layout);
     }
     dispatcher.set_key(&key);
+    if let Some(sites) = &spread.sites {
+        dispatcher.publish_value(hpvm_sites::SITES_KEY, &sites.text);
+    }
     dispatcher.set_universe(plan.universe);
     dispatcher.with_stack_traces(options.stack_traces);
     dispatcher.with_recovery(options.recovery);
@@ -298,6 +302,13 @@ fn prepare(request: &Request, spread: &Spread) -> Result<Prepared, LaunchError> 
         prefixes.clear();
     }
     let files = Files::create(&options.output, contexts.into_iter())?;
+    let gateway = node.map(|node| {
+        let limit = spread::patience(options.net_timeout)?;
+        let own = (&job[..], &key[..], spread.ranks.len() as u32);
+        Orders::of(spread.sites.as_ref(), node, own, limit)
+            .map_err(|text| LaunchError::new(1, text))
+    });
+    let gateway = gateway.transpose()?.flatten();
     let plan = Plan {
         label: options.label.clone(),
         job,
@@ -314,6 +325,7 @@ fn prepare(request: &Request, spread: &Spread) -> Result<Prepared, LaunchError> 
         files,
         input: options.input.clone(),
         quiet: options.quiet,
+        gateway,
         lifeline: None,
     };
     Ok(Prepared { plan, infos, layout, key })

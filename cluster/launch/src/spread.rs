@@ -13,7 +13,9 @@ use crate::place::topology::{Level, Topology};
 use crate::place::universe::Universe;
 use crate::remote::order::{Node, Order, Program, Run, Shell};
 use crate::remote::{start, tree};
+use crate::sites::Plan;
 use crate::{environment, hosts, slurm};
+use hpvm_sites::Sites;
 
 /// How long a host may give no sign of life, unless the user says it.
 const SILENCE_LIMIT: Duration = Duration::from_secs(60);
@@ -45,6 +47,8 @@ pub struct Spread {
     pub slots: Vec<String>,
     /// Agents that one process starts.
     pub width: u32,
+    /// Where gateways between groups of hosts run, if hosts are in groups.
+    pub sites: Option<Plan>,
 }
 
 impl Spread {
@@ -53,7 +57,10 @@ impl Spread {
         Self::with(request, hosts::is_local)
     }
 
-    fn with(request: &Request, is_local: impl Fn(&str) -> bool) -> Result<Self, LaunchError> {
+    pub(crate) fn with(
+        request: &Request,
+        is_local: impl Fn(&str) -> bool,
+    ) -> Result<Self, LaunchError> {
         let policy = &request.options.policy;
         let mut names: Vec<(String, u32)> = Vec::new();
         let mut spread = Self {
@@ -61,6 +68,7 @@ impl Spread {
             ranks: Vec::new(),
             slots: Vec::new(),
             width: request.options.launch_width,
+            sites: None,
         };
         for (index, program) in request.programs.iter().enumerate() {
             for (name, slot) in hosts_of(program, policy, &is_local)? {
@@ -77,6 +85,7 @@ impl Spread {
                 }
             }
         }
+        spread.sites = request.options.sites.plan(&spread, &is_local)?;
         spread.check(request, is_local)?;
         Ok(spread)
     }
@@ -192,9 +201,10 @@ impl Spread {
             input,
             report_bindings: options.report_bindings,
             shell,
+            sites: self.sites.clone(),
             nodes: Vec::new(),
         };
-        let groups = tree::split(&remote, options.launch_width as usize);
+        let groups = self.groups(&remote, options.launch_width as usize)?;
         let layout = Layout {
             hosts: self.nodes.iter().map(|node| node.host.clone()).collect(),
             groups: groups
@@ -206,6 +216,15 @@ impl Spread {
         };
         let orders = groups.into_iter().map(|nodes| Order { nodes, ..common.clone() }).collect();
         Ok((orders, layout))
+    }
+
+    /// Who starts whom. A host starts none of another site: it may not reach it.
+    fn groups(&self, remote: &[Node], width: usize) -> Result<Vec<Vec<Node>>, LaunchError> {
+        let Some(plan) = &self.sites else { return Ok(tree::split(remote, width)) };
+        let sites = Sites::parse(&plan.text, self.ranks.len());
+        let sites = sites.map_err(|text| LaunchError::new(1, text))?;
+        let of = |node: &Node| node.ranks().next().and_then(|(rank, _)| sites.of(rank));
+        Ok(tree::split_apart(remote, width, |node| of(node).unwrap_or(0)))
     }
 
     /// All hosts with their ranks.
@@ -348,7 +367,8 @@ fn described(request: &Request, program: &args::Program) -> Result<Program, Laun
     })
 }
 
-fn patience(flag: Option<Duration>) -> Result<Duration, LaunchError> {
+/// How long a host may give no sign of life.
+pub(crate) fn patience(flag: Option<Duration>) -> Result<Duration, LaunchError> {
     match (flag, std::env::var_os(NET_TIMEOUT)) {
         (Some(limit), _) => Ok(limit),
         (None, Some(value)) if !value.is_empty() => args::parse_net_timeout(NET_TIMEOUT, &value),

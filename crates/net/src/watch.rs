@@ -1,13 +1,15 @@
 //! Looking after silent peers: what they owe, questions to their kernels, and what is said when
 //! one is given up. What silence means is decided by [`hpvm_reliable::liveness`].
 
-use crate::net::Net;
+use crate::net::{Net, is_far};
 use crate::ping::Pings;
 use hpvm_reliable::liveness::{Cause, Limits, Liveness, Loss, Owed, Waits};
 use hpvm_transport::{Broken, Rank};
 use std::collections::BTreeMap;
 
 const SECOND: u64 = 1_000_000_000;
+/// In place of a host's number: the gateway through which ranks of other sites are reached. No host has such a number.
+const GATEWAY: u32 = u32::MAX / 2;
 
 /// What a process knows about silent peers.
 pub struct Watch {
@@ -65,11 +67,11 @@ impl Net {
     }
 
     /// The peers that have owed something for a while and are silent.
-    fn debts(&self, now: u64) -> Vec<Owed> {
+    fn debts(&mut self, now: u64) -> Vec<Owed> {
         let doubt = self.watch.limits().doubt;
         let mut owed = Vec::new();
         let new = |peer, waits, since, heard| {
-            let host = self.watch.node(peer);
+            let host = self.host_number(peer);
             Owed { peer, host, waits, since, heard, host_heard: heard }
         };
         self.hub.silent(now, doubt, |peer, pending| {
@@ -82,21 +84,33 @@ impl Net {
         if owed.iter().any(|owed| owed.waits == Waits::Datagrams) {
             let mut hosts: BTreeMap<u32, u64> = BTreeMap::new();
             self.hub.each_heard(|peer, heard| {
-                let latest = hosts.entry(self.watch.node(peer)).or_default();
+                let latest = hosts.entry(self.host_number(peer)).or_default();
                 *latest = heard.max(*latest);
             });
             for owed in owed.iter_mut().filter(|owed| owed.waits == Waits::Datagrams) {
                 owed.host_heard = hosts.get(&owed.host).copied().unwrap_or(0);
             }
         }
+        // A gateway on this host is there as long as we are; what it does not reach, it tells the launcher.
+        let far = &self.far;
+        owed.retain(|owed| !is_far(far, owed.peer) || !self.datagrams.ways(owed.peer).is_empty());
         owed
+    }
+
+    /// Whose kernel is asked about a rank. Of another site none can be asked from here: that is its gateway's matter, and
+    /// ours is the way to our own gateway.
+    fn host_number(&self, rank: Rank) -> u32 {
+        if self.is_far(rank) { GATEWAY } else { self.watch.node(rank) }
     }
 
     /// The error of a peer that is given up: what was seen, and what may be the cause.
     #[cold]
     fn lost(&self, now: u64, loss: Loss) -> Broken {
         let rank = loss.peer;
-        let who = self.datagrams.describe(rank);
+        let who = match self.is_far(rank) {
+            true => format!("the gateway for {}", self.datagrams.describe(rank)),
+            false => self.datagrams.describe(rank),
+        };
         let host = &self.host;
         let owed = self.owed(now, loss);
         let limit = seconds(self.watch.limits().timeout);

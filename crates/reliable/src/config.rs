@@ -41,6 +41,10 @@ pub struct Config {
     pub least_timeout: u64,
     /// The time to wait doubles up to this.
     pub most_timeout: u64,
+    /// After a loss the window grows by one for as many acknowledged datagrams as it has, or for so many if that is less. Above
+    /// 0. Small: on a long path with a sender of its own that heeds the network, a window that grows by one per round trip
+    /// would take minutes to fill it.
+    pub slowest_growth: u32,
     /// How often a smaller datagram size tries to become larger.
     pub probe_interval: u64,
 }
@@ -62,6 +66,7 @@ impl Default for Config {
             ack_every: 16,
             least_timeout: 2 * MS,
             most_timeout: 100 * MS,
+            slowest_growth: u32::MAX,
             probe_interval: 1000 * MS,
         }
     }
@@ -87,6 +92,7 @@ impl Config {
             (self.ack_every >= 1, "ack_every is 0"),
             (self.least_timeout > 0, "least_timeout is 0"),
             (self.most_timeout >= self.least_timeout, "most_timeout is below least_timeout"),
+            (self.slowest_growth > 0, "slowest_growth is 0"),
             (self.probe_interval > 0, "probe_interval is 0"),
         ];
         match rules.iter().find(|(holds, _)| !holds) {

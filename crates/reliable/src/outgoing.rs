@@ -500,7 +500,7 @@ impl Outgoing {
         }
         let limited = self.flying + news.count + 1 >= self.window;
         if limited && news.order > self.recovery {
-            self.widen(news.count, shared.config.window);
+            self.widen(news.count, &shared.config);
         }
         self.timeouts = 0;
         self.probe = false;
@@ -513,19 +513,20 @@ impl Outgoing {
         }
     }
 
-    /// Grows the congestion window: by what was acknowledged, later by one per window.
+    /// Grows the congestion window: by what was acknowledged, later by one per window or faster, as the configuration says.
     #[inline]
-    fn widen(&mut self, count: u32, most: u16) {
+    fn widen(&mut self, count: u32, config: &Config) {
         if self.window < self.threshold {
             self.window += count;
         } else {
             self.grown += count;
-            if self.grown >= self.window {
-                self.grown -= self.window;
-                self.window += 1;
+            let step = self.window.min(config.slowest_growth);
+            if self.grown >= step {
+                self.window += self.grown / step;
+                self.grown %= step;
             }
         }
-        self.window = self.window.min(u32::from(most).max(LEAST_WINDOW));
+        self.window = self.window.min(u32::from(config.window).max(LEAST_WINDOW));
     }
 
     /// Marks what is lost: later data came, by enough transmissions or enough time. After a long

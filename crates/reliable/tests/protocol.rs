@@ -300,3 +300,31 @@ fn contracts_are_kept_by_refusal() {
     let nothing = hub.on_datagram(MS, 2, b"short", &mut |_, _| panic!("delivered"));
     assert_eq!(nothing, Err(Dropped::Garbage));
 }
+
+/// A path that is long against its datagrams: 20 ms, and one loss early on.
+#[test]
+fn on_a_long_path_the_window_grows_back_as_fast_as_it_is_told_to() {
+    let took = |slowest_growth| {
+        let config = Config {
+            window: 1024,
+            receive_pool: 2048,
+            send_pool: 2048,
+            most_timeout: 1000 * MS,
+            slowest_growth,
+            ..Config::default()
+        };
+        let mut pair = Pair::new(config);
+        pair.delay = 20 * MS;
+        let mut seen = 0;
+        pair.fate = Box::new(move |_, from, _| {
+            seen += u32::from(from == 0);
+            if from == 0 && (100..104).contains(&seen) { Fate::Lose } else { Fate::Pass }
+        });
+        let time = pair.stream(1500, 16 << 10);
+        assert!(pair.hubs[0].counters().slowdowns > 0);
+        time
+    };
+    let (slow, fast) = (took(u32::MAX), took(8));
+    assert!(fast * 2 < slow, "{fast} and {slow} ns");
+    assert!(Config { slowest_growth: 0, ..Config::default() }.check().is_err());
+}

@@ -4,6 +4,7 @@
 use crate::folder;
 use hpvm_launch::remote::frame::{Frame as Message, HELLO};
 use hpvm_launch::remote::order::{Node, Order, Program, Run, Shell};
+use hpvm_launch::sites::{Gateway, Plan};
 use hpvm_wire::Head;
 use hpvm_wire::bulk::{Frame, FrameKind, Greeting, GreetingKind, Opening};
 use hpvm_wire::datagram::{HEADER, Header};
@@ -126,6 +127,10 @@ fn order() -> Order {
         universe: Some(12),
         report_bindings: true,
         shell,
+        sites: Some(Plan {
+            text: "A,B;0x4,1x4".into(),
+            gateways: vec![Gateway { site: 1, node: 2, host: "n2".into(), port: 7 }],
+        }),
         nodes: (0..4).map(node).collect(),
     }
 }

@@ -1,7 +1,6 @@
 //! How CMake, Meson, autotools and pkg-config find the library, with another MPI's commands and
 //! pkg-config files beside ours, as on a machine where such an MPI is installed in the system.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -52,9 +51,10 @@ fn other_mpi() -> (PathBuf, PathBuf) {
     let (bin, packages) = (folder("other-bin"), folder("other-packages"));
     for name in COMMANDS {
         let script = "#!/bin/sh\necho \"this is the other MPI\" >&2\nexit 1\n";
-        std::fs::write(bin.join(name), script).expect("a file");
-        let mode = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(bin.join(name), mode).expect("its mode");
+        // By a process of its own: what another test starts meanwhile would hold the file open, and it could not be run.
+        let mut writer = Command::new("sh");
+        writer.args(["-c", "printf %s \"$2\" >\"$1\" && chmod 755 \"$1\"", "sh"]);
+        assert!(writer.arg(bin.join(name)).arg(script).status().expect("sh").success());
     }
     for name in PACKAGES {
         let text = format!(

@@ -48,6 +48,7 @@ mod report;
 mod sam;
 mod shmem;
 mod silence;
+mod sites;
 mod solo;
 mod strangers;
 mod stuck;

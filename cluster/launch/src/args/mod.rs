@@ -15,6 +15,7 @@ use crate::place::rankfile::{self, Seat};
 use crate::place::topology::{Level, Topology};
 use crate::place::universe::Universe;
 use crate::restart::RestartPolicy;
+use crate::sites::SiteOptions;
 use crate::slurm;
 
 mod files;
@@ -119,6 +120,8 @@ pub struct Options {
     pub preload: bool,
     /// How long a host may give no sign of life.
     pub net_timeout: Option<Duration>,
+    /// Groups of hosts that cannot reach each other.
+    pub sites: SiteOptions,
     pub report_bindings: bool,
     pub display: Display,
     pub launch: bool,
@@ -158,6 +161,7 @@ impl Options {
             prefix: None,
             preload: false,
             net_timeout: None,
+            sites: SiteOptions::default(),
             report_bindings: false,
             display: Display::default(),
             launch: true,

@@ -196,6 +196,7 @@ impl Parser {
             Id::Prefix => options.prefix = Some(PathBuf::from(first)),
             Id::Preload => options.preload = true,
             Id::Monitor => options.genv.push((MONITOR.into(), "1".into())),
+            Id::Gateway => options.sites.gateway(shown, &first.to_string_lossy())?,
             Id::Net => options.genv.push(("HPVM_NET".into(), first)),
             Id::Lane => {
                 parse_lane(shown, &first)?;
@@ -284,6 +285,7 @@ impl Parser {
             Id::PerHost => draft.per_host = Some(parse_count(shown, first)?),
             Id::OnePerHost => draft.per_host = Some(1),
             Id::Host => draft.hosts.extend(hosts::parse_list(&text)?),
+            Id::Site => draft.hosts.extend(options.sites.site(shown, &text)?),
             Id::Hostfile => draft.hosts.extend(hosts::read_file(Path::new(first))?),
             Id::MapBy => draft.per_host = policy.map_by(shown, &text)?.or(draft.per_host),
             Id::Fabric => policy.fabric = Some(PathBuf::from(first)),

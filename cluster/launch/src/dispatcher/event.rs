@@ -77,6 +77,10 @@ pub enum Event<'a> {
     OtherMpi {
         text: String,
     },
+    /// A gateway between groups of hosts has given up, or cannot be started.
+    GatewayLost {
+        text: String,
+    },
     /// Standard output cannot be written any more.
     OutputBroken {
         errno: i32,

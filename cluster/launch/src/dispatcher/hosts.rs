@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Action, Cause, Dispatcher, Loss, Phase};
-use crate::pmi::server::ClientEvent;
+use crate::pmi::server::{ClientEvent, Server};
 use crate::remote::frame::Frame;
 use crate::remote::links::Links;
 
@@ -89,6 +89,7 @@ impl Dispatcher {
             Frame::Found { question, node, port } => self.found(question, Some(node), port),
             Frame::Held { question, node, held } => self.held_on(question, node, held),
             Frame::Lost { nodes, text, code } => self.lost_below(link, &nodes, text, code, now),
+            Frame::GatewayLost(text) => self.gateway_lost(text, now),
             Frame::OtherMpi(text) => self.other_mpi(text),
             Frame::Note(text) => self.actions.push_back(Action::Note(text)),
             Frame::Left => self.left(link, now),
@@ -100,6 +101,21 @@ impl Dispatcher {
             Frame::Alive => {}
             other => self.nonsense(link, &format!("{other:?}"), now),
         }
+    }
+
+    /// The ranks of two sites cannot talk any more.
+    pub(super) fn gateway_lost(&mut self, text: String, now: Duration) {
+        self.fail(Cause::PeerLost, 1, format!("{text}; ending the job"), now);
+    }
+
+    /// Keeps a value for all ranks and agents.
+    pub fn publish_value(&mut self, key: &str, value: &str) {
+        self.pmi.publish_value(key, value);
+    }
+
+    /// The server that has the values.
+    pub fn values(&self) -> &Server {
+        &self.pmi
     }
 
     fn arrived(&mut self, link: usize, now: Duration) {

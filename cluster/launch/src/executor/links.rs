@@ -20,6 +20,21 @@ impl Executor<'_> {
         }
     }
 
+    /// Starts the gateway that is to run here. Without it the job ends.
+    pub(super) fn start_gateway(&mut self) {
+        let Some(orders) = self.plan.gateway.take() else { return };
+        match self.here.start_gateway(orders) {
+            Ok((key, card)) => self.dispatcher.publish_value(&key, &card),
+            Err(text) => self.handle(Event::GatewayLost { text }),
+        }
+    }
+
+    pub(super) fn read_gateway(&mut self) {
+        if let Err(text) = self.here.read_gateway() {
+            self.handle(Event::GatewayLost { text });
+        }
+    }
+
     /// Sends what waits, and says whether outputs may be read.
     pub(super) fn tend_links(&mut self) {
         if self.here.links.is_empty() {

@@ -8,6 +8,7 @@ use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use super::Source;
+use super::gateway::{GatewayIo, Orders};
 use super::leftovers::Leftovers;
 use super::link::{Got, LinkIo, cannot_start};
 use super::rank::RankIo;
@@ -39,6 +40,8 @@ pub struct Local {
     pub links: Vec<LinkIo>,
     /// Names that ranks of the job have published, held for other jobs on this host.
     pub names: Names,
+    /// The gateway that runs here.
+    pub gateway: Option<GatewayIo>,
     /// How agents are started, if there are any.
     starter: Option<Starter>,
     start: Instant,
@@ -79,6 +82,7 @@ impl Local {
             ranks: Vec::new(),
             links: Vec::new(),
             names: Names::default(),
+            gateway: None,
             starter,
             start: Instant::now(),
             reap_at: None,
@@ -154,6 +158,27 @@ impl Local {
         }
     }
 
+    // --- the gateway ------------------------------------------------------------------------
+
+    /// Starts it. Gives its card, and the key under which that is to be published.
+    pub fn start_gateway(&mut self, orders: Orders) -> Result<(String, String), String> {
+        let (gateway, key, card) = GatewayIo::start(orders, &self.epoll)?;
+        gateway.pid().into_iter().for_each(|pid| self.leftovers.ignore(pid));
+        self.gateway = Some(gateway);
+        Ok((key, card))
+    }
+
+    /// Reads what it says, and starts it again when it has died. The error ends the job.
+    pub fn read_gateway(&mut self) -> Result<(), String> {
+        let Some(gateway) = &mut self.gateway else { return Ok(()) };
+        let result = gateway.read(&self.epoll);
+        gateway.pid().into_iter().for_each(|pid| self.leftovers.ignore(pid));
+        if result.is_err() {
+            self.gateway = None;
+        }
+        result
+    }
+
     // --- connections ------------------------------------------------------------------------
 
     /// Starts the agent of each order's first host. Gives what went wrong.
@@ -225,6 +250,7 @@ impl Local {
 
     /// Closes all connections, and sees to it that nothing of ours is left of them.
     pub fn dispose_links(&mut self) {
+        self.gateway = None;
         for link in &mut self.links {
             link.close(&self.epoll);
         }

@@ -2,6 +2,7 @@
 
 pub mod census;
 pub mod feed;
+pub mod gateway;
 pub mod guardian;
 pub mod leftovers;
 pub mod link;
@@ -36,6 +37,7 @@ use crate::remote::start::Starter;
 use crate::sys::{self, Epoll};
 use census::{Candidate, Census};
 use feed::Feed;
+use gateway::Orders;
 use guardian::Guardian;
 use local::Local;
 use rank::RankIo;
@@ -44,7 +46,6 @@ use spawn::Image;
 use stdin::Typing;
 
 /// A job ready to be started.
-#[derive(Debug)]
 pub struct Plan {
     pub label: String,
     pub job: String,
@@ -70,6 +71,8 @@ pub struct Plan {
     pub files: Files,
     pub input: Input,
     pub quiet: bool,
+    /// The gateway that runs here, in a job of several sites.
+    pub gateway: Option<Orders>,
     /// To the process that spawned the job, if one did.
     pub lifeline: Option<Lifeline>,
 }
@@ -99,6 +102,7 @@ pub(crate) enum Source {
     Feed = 12,
     SharedPipe = 13,
     Lifeline = 14,
+    Gateway = 15,
 }
 
 impl Source {
@@ -122,6 +126,7 @@ impl Source {
             11 => Source::LinkError,
             13 => Source::SharedPipe,
             14 => Source::Lifeline,
+            15 => Source::Gateway,
             _ => Source::Feed,
         };
         (source, token as u32)
@@ -215,6 +220,7 @@ impl<'a> Executor<'a> {
             let watched = self.here.epoll.add(lifeline.fd(), libc::EPOLLIN, token);
             watched.map_err(|error| LaunchError::system("cannot watch the lifeline", &error))?;
         }
+        self.start_gateway();
         self.start_links();
         self.start_ranks();
         let mut tokens = Vec::new();
@@ -228,6 +234,7 @@ impl<'a> Executor<'a> {
                 .iter_mut()
                 .for_each(|shared| shared.tend(self.here.now(), &self.here.epoll));
             self.tend_links();
+            self.here.gateway.iter_mut().for_each(|gateway| gateway.tend(self.dispatcher.values()));
             let due = self.next_timeout();
             self.here
                 .wait(due, &mut tokens)
@@ -443,6 +450,7 @@ impl<'a> Executor<'a> {
                 self.shared.iter_mut().for_each(|shared| shared.room(rank, &self.here.epoll));
             }
             Source::Lifeline => self.read_lifeline(),
+            Source::Gateway => self.read_gateway(),
             Source::LinkIn => self.read_link(rank as usize),
             Source::LinkRoom => self.here.flush_link(rank),
             Source::LinkError => self.here.read_link_errors(rank),

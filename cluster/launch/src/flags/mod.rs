@@ -38,6 +38,8 @@ pub enum Id {
     Prefix,
     Preload,
     Net,
+    Site,
+    Gateway,
     NetTimeout,
     Lane,
     Export,

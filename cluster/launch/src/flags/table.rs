@@ -50,6 +50,12 @@ pub const WORKING: &[Flag] = &[
     flag(Id::Preload, Hosts, &["preload"], &[],
         "Copy hpvm to a temporary folder of the other hosts instead of using what is installed there at the same place. \
          It is removed at the end."),
+    flag(Id::Site, Hosts, &["site"], &["NAME=HOST[:SLOTS],..."],
+        "Hosts to run on that cannot reach those of other sites (docs/sites.md): given once for each site. Ranks of different \
+         sites talk through a gateway at each."),
+    flag(Id::Gateway, Hosts, &["gateway"], &["NAME=HOST[:PORT]"],
+        "The host of a site on which its gateway runs, and the port at which the gateways of other sites reach it. Default: \
+         the first host of the site, any port."),
     flag(Id::Net, Hosts, &["net", "iface"], &["NAME|CIDR"],
         "Use this network interface, or those in this network, between hosts (HPVM_NET)."),
     flag(Id::Lane, Hosts, &["lane"], &["auto|udp|xdp"],

@@ -100,6 +100,8 @@ pub struct Server {
     /// Ranks of this host that wait in the barrier.
     pub(super) waiting: u32,
     pub(super) place: TreePosition,
+    /// Values kept so far, old ones of the same keys included.
+    kept: u64,
 }
 
 impl Server {
@@ -125,6 +127,7 @@ impl Server {
             universe: Some(appnums.len() as u32),
             waiting: 0,
             place: TreePosition::alone(appnums.len() as u32),
+            kept: 0,
         };
         let mapping = format!("(vector,(0,1,{}))", appnums.len());
         server.store(MAPPING_KEY, &mapping);
@@ -268,6 +271,7 @@ impl Server {
             return false;
         }
         self.stored = stored;
+        self.kept += 1;
         if self.values.insert(key.to_string(), value.to_string()).is_none() {
             self.keys.push(key.to_string());
         }
@@ -279,6 +283,11 @@ impl Server {
         if self.store(key, value) {
             self.place.note(key);
         }
+    }
+
+    /// A number that changes with every value that is kept.
+    pub fn kept(&self) -> u64 {
+        self.kept
     }
 
     /// The value of a key.

@@ -18,6 +18,7 @@ use crate::environment::{self, Environment, JOB_ID, NODE};
 use crate::error::{LaunchError, plain};
 use crate::executor::Source;
 use crate::executor::census::{Candidate, Census};
+use crate::executor::gateway::Orders;
 use crate::executor::guardian::{Guardian, marks};
 use crate::executor::link::LinkIo;
 use crate::executor::local::{self, Local};
@@ -171,6 +172,7 @@ impl<'a> Agent<'a> {
 
     /// Runs to the end of the job; gives the reason if it is no good one.
     fn run(&mut self) -> Result<Option<String>, String> {
+        self.start_gateway();
         self.start_links();
         self.start_ranks();
         // The order may have been followed by more.
@@ -199,6 +201,19 @@ impl<'a> Agent<'a> {
     }
 
     // --- starting ---------------------------------------------------------------------------
+
+    fn start_gateway(&mut self) {
+        let Order { job, key, size, sites, shell, .. } = &self.order;
+        let own = self.order.nodes[0].number;
+        let orders = Orders::of(sites.as_ref(), own, (job, key, *size), shell.patience);
+        let started = orders
+            .and_then(|orders| orders.map(|orders| self.here.start_gateway(orders)).transpose());
+        match started {
+            Ok(Some((key, card))) => self.brain.publish_value(&key, &card),
+            Ok(None) => {}
+            Err(text) => self.handle(Event::GatewayLost { text }),
+        }
+    }
 
     fn start_links(&mut self) {
         let orders = self.brain.orders(&self.order);
@@ -363,6 +378,7 @@ impl<'a> Agent<'a> {
         }
         self.here.tend_links(self.up.is_full());
         self.up.flush(&self.here.epoll, UP);
+        self.here.gateway.iter_mut().for_each(|gateway| gateway.tend(self.brain.values()));
     }
 
     /// Everything is done: the last words go out, and the agents below end.
@@ -403,6 +419,11 @@ impl<'a> Agent<'a> {
             Source::Signal => self.read_signals(),
             Source::Failure => self.read_failures(),
             Source::TypingPipe => self.write_typed(),
+            Source::Gateway => {
+                if let Err(text) = self.here.read_gateway() {
+                    self.handle(Event::GatewayLost { text });
+                }
+            }
             Source::LinkIn if number == UP => self.read_up(),
             Source::LinkIn => self.read_link(number as usize),
             Source::LinkRoom if number == UP => self.up.flush(&self.here.epoll, UP),

@@ -12,6 +12,8 @@ use super::{parts, tree};
 use crate::dispatcher::leaving::{Found, Leaving};
 use crate::dispatcher::{Ended, Event};
 use crate::environment::short_job_id;
+use hpvm_sites::SITES_KEY;
+
 use crate::pmi::server::{ClientEvent, ClientState, JOB_KEY, LOST_KEY, Outcome, Server};
 
 /// An agent that heard nothing from above for so many times the patience ends itself and all that
@@ -94,6 +96,9 @@ impl Brain {
         pmi.take_place(&running, groups.len() as u32, true, &order.mapping);
         pmi.set_universe(order.universe);
         pmi.store(JOB_KEY, &order.key);
+        if let Some(sites) = &order.sites {
+            pmi.store(SITES_KEY, &sites.text);
+        }
         Self {
             node: own.number,
             input: order.input,
@@ -136,6 +141,16 @@ impl Brain {
         self.pmi.state(rank) != ClientState::Silent
     }
 
+    /// Keeps a value for all ranks, agents and the launcher.
+    pub fn publish_value(&mut self, key: &str, value: &str) {
+        self.pmi.publish_value(key, value);
+    }
+
+    /// The server that has the values.
+    pub fn values(&self) -> &Server {
+        &self.pmi
+    }
+
     /// When [`Event::Tick`] is due.
     pub fn poll_timeout(&self) -> Option<Duration> {
         let orphan = self.links.clock.real(self.orphaned());
@@ -174,6 +189,7 @@ impl Brain {
             Event::Survey(found) => self.surveyed(found, now),
             Event::Tick => self.tick(now),
             Event::OtherMpi { text } => self.up(Frame::OtherMpi(text)),
+            Event::GatewayLost { text } => self.up(Frame::GatewayLost(text)),
             Event::Found { question, port } => {
                 self.up(Frame::Found { question, node: self.node, port });
             }

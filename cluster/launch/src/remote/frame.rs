@@ -145,6 +145,8 @@ pub enum Frame {
     Note(String),
     /// A rank uses another MPI's library.
     OtherMpi(String),
+    /// A gateway has given up; the text says why.
+    GatewayLost(String),
     /// Everything here and below has ended.
     Left,
 }
@@ -199,6 +201,7 @@ impl Frame {
             Frame::Found { .. } => 50,
             Frame::Held { .. } => 51,
             Frame::GoOn => 52,
+            Frame::GatewayLost(_) => 53,
         }
     }
 
@@ -282,7 +285,9 @@ impl Frame {
                 });
                 w.u32(*code as u32).bytes(text.as_bytes());
             }
-            Frame::Note(text) | Frame::OtherMpi(text) => w.0.extend_from_slice(text.as_bytes()),
+            Frame::Note(text) | Frame::OtherMpi(text) | Frame::GatewayLost(text) => {
+                w.0.extend_from_slice(text.as_bytes())
+            }
         }
     }
 
@@ -339,6 +344,7 @@ impl Frame {
             }
             51 => Frame::Held { question: r.u32()?, node: r.u32()?, held: r.flag()? },
             52 => Frame::GoOn,
+            53 => Frame::GatewayLost(String::from_utf8_lossy(r.rest()).into_owned()),
             other => return Err(format!("a frame of unknown kind {other}")),
         })
     }
@@ -519,6 +525,7 @@ mod tests {
             (prop::collection::vec(rank, 0..5), text, any::<i32>())
                 .prop_map(|(nodes, text, code)| Frame::Lost { nodes, text, code }),
             text.prop_map(Frame::Note),
+            text.prop_map(Frame::GatewayLost),
         ]
     }
 

@@ -8,6 +8,7 @@ use super::codec::{Fault, Reader, Writer};
 use super::policy;
 use crate::args::MAX_RANKS;
 use crate::place::policy::Policy;
+use crate::sites::{Gateway, Plan};
 
 /// One program of the job, as it is started on hosts other than the launcher's.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,6 +89,8 @@ pub struct Order {
     pub input: Option<u32>,
     pub report_bindings: bool,
     pub shell: Shell,
+    /// For a job of several sites.
+    pub sites: Option<Plan>,
     /// The agent's own host, then those it has to start.
     pub nodes: Vec<Node>,
 }
@@ -108,6 +111,9 @@ impl Order {
         w.u32(self.shell.width).u32(self.shell.patience.as_millis() as u32);
         let prefix = self.shell.prefix.as_ref().map_or(&b""[..], |prefix| prefix.as_bytes());
         w.bytes(prefix);
+        let none = Plan { text: String::new(), gateways: Vec::new() };
+        let sites = self.sites.as_ref().unwrap_or(&none);
+        w.bytes(sites.text.as_bytes()).list(&sites.gateways, gateway);
         w.list(&self.nodes, node);
         w.0
     }
@@ -126,6 +132,8 @@ impl Order {
         let (width, patience) = (r.u32()?, Duration::from_millis(u64::from(r.u32()?)));
         let prefix = Some(read_word(&mut r)?).filter(|prefix| !prefix.is_empty());
         let shell = Shell { words, raw, preload, width, patience, prefix };
+        let (text, gateways) = (r.text()?, r.list(read_gateway)?);
+        let sites = (!text.is_empty()).then_some(Plan { text, gateways });
         let nodes = r.list(read_node)?;
         r.end()?;
         let order = Order {
@@ -139,6 +147,7 @@ impl Order {
             input,
             report_bindings,
             shell,
+            sites,
             nodes,
         };
         order.check()?;
@@ -167,6 +176,17 @@ impl Order {
         }
         Ok(())
     }
+}
+
+fn gateway(w: &mut Writer, gateway: &Gateway) {
+    w.u32(u32::from(gateway.site)).u32(gateway.node).u32(u32::from(gateway.port));
+    w.bytes(gateway.host.as_bytes());
+}
+
+fn read_gateway(r: &mut Reader) -> Result<Gateway, Fault> {
+    let small = |number: u32| u16::try_from(number).map_err(|_| format!("{number} of a gateway"));
+    let (site, node, port) = (small(r.u32()?)?, r.u32()?, small(r.u32()?)?);
+    Ok(Gateway { site, node, port, host: r.text()? })
 }
 
 fn word(w: &mut Writer, word: &OsString) {
@@ -250,6 +270,10 @@ pub(crate) mod tests {
             input: Some(0),
             report_bindings: true,
             shell,
+            sites: Some(Plan {
+                text: "A,B;0x4,1x4".to_string(),
+                gateways: vec![Gateway { site: 1, node: 2, host: "n2".to_string(), port: 7 }],
+            }),
             nodes: (0..4).map(node).collect(),
         }
     }

@@ -1,6 +1,8 @@
 //! Who starts whose agent: a tree of bounded width, so that time grows with the logarithm of the
 //! number of hosts.
 
+use std::collections::BTreeMap;
+
 /// Agents that one process starts, unless the user says otherwise.
 pub const WIDTH: usize = 16;
 
@@ -14,6 +16,14 @@ pub fn split<T: Clone>(hosts: &[T], width: usize) -> Vec<Vec<T>> {
             hosts[begin..end].to_vec()
         })
         .collect()
+}
+
+/// As [`split`], but hosts of different groups are behind different children: those of one may not reach those of another.
+/// Each group has so many children.
+pub fn split_apart<T: Clone>(hosts: &[T], width: usize, group: impl Fn(&T) -> u16) -> Vec<Vec<T>> {
+    let mut groups: BTreeMap<u16, Vec<T>> = BTreeMap::new();
+    hosts.iter().for_each(|host| groups.entry(group(host)).or_default().push(host.clone()));
+    groups.values().flat_map(|hosts| split(hosts, width)).collect()
 }
 
 #[cfg(test)]
@@ -51,5 +61,18 @@ mod tests {
             seen.sort();
             assert_eq!(seen, hosts);
         }
+    }
+
+    #[test]
+    fn nobody_starts_hosts_of_another_group() {
+        let hosts: Vec<u32> = (0..100).collect();
+        let group = |host: &u32| (host % 3) as u16;
+        let parts = split_apart(&hosts, 2, group);
+        assert_eq!(parts.len(), 6);
+        assert!(parts.iter().all(|part| part.iter().all(|host| group(host) == group(&part[0]))));
+        let mut all = parts.concat();
+        all.sort();
+        assert_eq!(all, hosts);
+        assert_eq!(split_apart(&hosts, 7, |_| 0), split(&hosts, 7));
     }
 }

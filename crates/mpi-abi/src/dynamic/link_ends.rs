@@ -78,6 +78,7 @@ impl Ends {
                 timeout: net_timeout()?,
                 // The job's own sockets have the interfaces' programs.
                 xdp: false,
+                far: Vec::new(),
             });
             ends.opened = Some(opened.map_err(network)?);
         }

@@ -9,6 +9,7 @@ use hpvm_mux::Mux;
 use hpvm_net::interfaces::{self, Choice, Interface};
 use hpvm_net::{Card, JobKey, Opened};
 use hpvm_shm::{Mapping, SegmentError, Shm};
+use hpvm_sites::{CARD_KEY, GATEWAY_KEY, SITES_KEY, Sites};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,9 +18,6 @@ use std::time::Duration;
 const SEGMENT_KEY: &str = "hpvm-segment-";
 /// Key under which rank 0 publishes what its tables are called; read only to explain an error.
 const TABLES_KEY: &str = "hpvm-tables-0";
-/// Key under which each rank of a job on several hosts, whose number follows, tells where it can
-/// be reached.
-const CARD_KEY: &str = "hpvm-net-";
 /// Key of the job's secret, which the launcher makes, or else rank 0.
 const SECRET_KEY: &str = "hpvm-job-key";
 /// Seconds without a sign of life after which another host is given up.
@@ -53,13 +51,19 @@ pub fn connect(job: &mut Job, chosen: &Chosen) -> Result<Mux> {
     };
     let mapping = meet(job, &mut m, &ranks, chosen)?;
     let shm = attach(mapping, place as u32, Some(&mut m))?;
-    let Some((opened, secret)) = opened else { return Ok(Mux::single_host(shm)) };
+    let Some((opened, secret, far)) = opened else { return Ok(Mux::single_host(shm)) };
     let key = match secret {
         Some(key) => key,
         None => secret_of(&mut m)?.ok_or_else(|| network(format!("no {SECRET_KEY} is known")))?,
     };
     let mut asked = BTreeSet::new();
-    let directory = move |rank, wait| card_of(&mut m, &mut asked, rank, wait);
+    let gateway = far.as_ref().map(|far| gateway_of(&mut m, far.own)).transpose()?;
+    let directory = move |rank: u32, wait| match (&far, &gateway) {
+        (Some(far), Some(gateway)) if far.ranks.get(rank as usize) == Some(&true) => {
+            Ok(Some(gateway.clone()))
+        }
+        _ => card_of(&mut m, &mut asked, rank, wait),
+    };
     let net = opened.join(key, Box::new(directory)).map_err(network)?;
     let mux = Mux::several_hosts(shm, ranks, job.size, net);
     mux.map_err(|e| network(format!("descriptors for the network: {e}")))
@@ -138,9 +142,37 @@ fn attach(mapping: Mapping, place: u32, m: Option<&mut Client>) -> Result<Shm> {
     Ok(shm)
 }
 
+/// Who is at another site.
+struct Far {
+    /// The number of this rank's site.
+    own: u16,
+    /// Whether each rank is at another.
+    ranks: Vec<bool>,
+}
+
+/// Which ranks are at other sites, in a job of several sites.
+fn far_ranks(job: &Job, m: &mut Client) -> Result<Option<Far>> {
+    let Some(text) = m.get(SITES_KEY).map_err(manager)? else { return Ok(None) };
+    let sites = Sites::parse(&text, job.size as usize).map_err(network)?;
+    let own = sites.of(job.rank).unwrap_or(0);
+    Ok(Some(Far { own, ranks: sites.ranks.iter().map(|site| *site != own).collect() }))
+}
+
+/// Where this site's gateway is. To be asked once all have met.
+fn gateway_of(m: &mut Client, site: u16) -> Result<Card> {
+    let name = format!("{GATEWAY_KEY}{site}");
+    let text = m.get(&name).map_err(manager)?;
+    let text = text.ok_or_else(|| network(format!("no {name} is known")))?;
+    Card::parse(&text).map_err(network)
+}
+
 /// Opens the sockets for other hosts and publishes where they are. Returns the job's secret where
-/// it is known before the others have come. `first`: of the ranks of this host.
-fn announce(job: &Job, m: &mut Client, first: bool) -> Result<(Opened, Option<JobKey>)> {
+/// it is known before the others have come, and who is at another site. `first`: of the ranks of this host.
+fn announce(
+    job: &Job,
+    m: &mut Client,
+    first: bool,
+) -> Result<(Opened, Option<JobKey>, Option<Far>)> {
     // An interface has one program and a queue of it one owner.
     let xdp = wants_xdp()? && first;
     let chosen = interfaces().map_err(network)?;
@@ -152,6 +184,7 @@ fn announce(job: &Job, m: &mut Client, first: bool) -> Result<(Opened, Option<Jo
         m.put(SECRET_KEY, &key.hex()).map_err(manager)?;
         secret = Some(key);
     }
+    let far = far_ranks(job, m)?;
     let opened = Opened::new(hpvm_net::Settings {
         rank: job.rank,
         size: job.size,
@@ -160,6 +193,7 @@ fn announce(job: &Job, m: &mut Client, first: bool) -> Result<(Opened, Option<Jo
         host: host_name(),
         timeout: net_timeout()?,
         xdp,
+        far: far.as_ref().map_or_else(Vec::new, |far| far.ranks.clone()),
     });
     let opened = opened.map_err(|why| match xdp {
         true => network(format!("on host {}: {why} (HPVM_LANE is xdp)", host_name())),
@@ -167,7 +201,7 @@ fn announce(job: &Job, m: &mut Client, first: bool) -> Result<(Opened, Option<Jo
     })?;
     let name = format!("{CARD_KEY}{}", job.rank);
     m.put(&name, &opened.card().text()).map_err(manager)?;
-    Ok((opened, secret))
+    Ok((opened, secret, far))
 }
 
 /// The interfaces that are used to reach other hosts: obeys `HPVM_NET`.

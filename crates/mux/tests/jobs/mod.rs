@@ -65,8 +65,17 @@ fn sockets(rank: u32, size: u32, per_host: u32, timeout: u64) -> Opened {
     let interfaces = interfaces::choose(&all, &loopback).expect("a loopback interface");
     let host = "here".to_owned();
     let nodes = (0..size).map(|rank| rank / per_host).collect();
-    Opened::new(Settings { rank, size, nodes, interfaces, host, timeout, xdp: false })
-        .expect("sockets")
+    Opened::new(Settings {
+        rank,
+        size,
+        nodes,
+        interfaces,
+        host,
+        timeout,
+        xdp: false,
+        far: Vec::new(),
+    })
+    .expect("sockets")
 }
 
 fn segments(size: u32, per_host: u32) -> Vec<Shm> {
