@@ -101,7 +101,8 @@ fn with(
         });
         run_within(command, LIMIT)
     });
-    assert_eq!(gateways(hosts), BTreeSet::new(), "{}", outcome.output);
+    // The launcher ends before all that it has started.
+    until("gateways are left", || gateways(hosts).is_empty());
     (outcome.code, outcome.output)
 }
 
@@ -231,7 +232,7 @@ fn a_connection_that_is_cut_is_made_again() {
 fn a_link_that_stays_cut_ends_the_job_with_the_names_of_the_sites() {
     let Some(hosts) = two_sites() else { return };
     let cut = || hosts.path(1, 3, false);
-    let outcome = with_job(&hosts, &["--net-timeout", "4"], cut);
+    let outcome = with_job(&hosts, &["--net-timeout", "6"], cut);
     is_one_line(outcome, &["is lost: its gateway on host", "--net-timeout", "'east'", "'west'"]);
 }
 
@@ -239,7 +240,7 @@ fn a_link_that_stays_cut_ends_the_job_with_the_names_of_the_sites() {
 #[test]
 fn a_gateway_that_is_stopped_ends_the_job() {
     let Some(hosts) = two_sites() else { return };
-    let outcome = with_job(&hosts, &["--net-timeout", "4"], || {
+    let outcome = with_job(&hosts, &["--net-timeout", "6"], || {
         let found = gateways(&hosts);
         let (_, pid) = found.first().expect("a gateway");
         signal(*pid, libc::SIGSTOP);
@@ -247,11 +248,11 @@ fn a_gateway_that_is_stopped_ends_the_job() {
     is_one_line(outcome, &["site 'east' is lost"]);
 }
 
-/// Nobody but the two ranks that talk through the gateway can notice.
+/// Ranks of other hosts of its site reach it as ever.
 #[test]
 fn a_rank_that_does_not_reach_its_gateway_ends_the_job() {
     let Some(hosts) = two_sites() else { return };
-    let outcome = with(&hosts, &["--net-timeout", "4"], &["1", "3"], "far", || {
+    let outcome = with(&hosts, &["--net-timeout", "6"], &["1", "3"], "far", || {
         hosts.path(1, 2, false);
     });
     // Rank 0 may wait for rank 1's acknowledgement of the barrier: then it may be the one that says so.
@@ -330,5 +331,5 @@ fn a_port_that_is_taken_is_named() {
     // It ends with its input.
     drop(stdin);
     assert!(held.wait().expect("it ends").success());
-    assert_eq!(gateways(&hosts), BTreeSet::new());
+    until("gateways are left", || gateways(&hosts).is_empty());
 }
