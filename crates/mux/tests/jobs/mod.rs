@@ -2,7 +2,7 @@
 //! sockets are real.
 
 use hpvm_mux::Mux;
-use hpvm_net::{Card, JobKey, Opened, Settings, interfaces};
+use hpvm_net::{Card, JobKey, Lane, Opened, Settings, interfaces};
 use hpvm_shm::{Mapping, Shm};
 use hpvm_transport::Packets;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ fn sockets(rank: u32, size: u32, per_host: u32, timeout: u64) -> Opened {
     let interfaces = interfaces::choose(&all, &loopback).expect("a loopback interface");
     let host = "here".to_owned();
     let nodes = (0..size).map(|rank| rank / per_host).collect();
-    Opened::new(Settings { rank, size, nodes, interfaces, host, timeout, xdp: false })
+    Opened::new(Settings { rank, size, nodes, interfaces, host, timeout, lane: Lane::Udp })
         .expect("sockets")
 }
 
