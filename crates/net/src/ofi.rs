@@ -7,6 +7,7 @@ use crate::interfaces::Interface;
 use crate::socket::Received;
 use crate::turns::Turns;
 use hpvm_ofi::{Endpoint, Sent, Wanted};
+use std::net::IpAddr;
 use std::os::fd::RawFd;
 
 /// First pause between two probes, and the longest; it doubles. Making a connection takes some of the first.
@@ -92,8 +93,9 @@ impl Fabric {
     /// # Errors
     /// Why that can't be had, for people.
     pub fn open(own: &[Interface], provider: Option<String>) -> Result<Fabric, String> {
-        let usable = own.iter().filter(|own| !own.loopback).map(|own| own.subnet.ip);
-        let mut addresses: Vec<_> = usable.filter(|ip| !is_link_local(*ip)).collect();
+        // A link-local address of IPv6 means nothing without its interface, which libfabric does not take.
+        let usable = |ip: &IpAddr| ip.is_ipv4() || !is_link_local(*ip);
+        let mut addresses: Vec<_> = own.iter().map(|own| own.subnet.ip).filter(usable).collect();
         // All hosts prefer the same family: the others' endpoints are to have one like ours.
         addresses.sort_by_key(|ip| ip.is_ipv6());
         let endpoint = Endpoint::open(&Wanted { provider, addresses })?;
