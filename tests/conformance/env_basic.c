@@ -20,12 +20,12 @@ int main(int argc, char **argv)
     CHECK(tick > 0 && tick < 0.1);
     for (int i = 0; i < 1000; i++) {
         double now = MPI_Wtime();
-        CHECK(now >= start && now < start + 60);
+        CHECK(now >= start && now < start + 600);
     }
     double later = start;
     while (later < start + 0.01)
         later = MPI_Wtime();
-    CHECK(later < start + 10);
+    CHECK(later < start + 60);
     void *memory = NULL;
     CHECK_MPI(MPI_Alloc_mem(100000, MPI_INFO_NULL, &memory));
     CHECK(memory != NULL);

@@ -4,7 +4,7 @@
 #include "thread.h"
 #include <unistd.h>
 
-enum { ROUNDS = 60, PAUSE = 3000 /* microseconds */ };
+enum { ROUNDS = 200, PAUSE = 3000 /* microseconds */ };
 
 static MPI_Comm own;
 

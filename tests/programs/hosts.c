@@ -1,12 +1,14 @@
 /* Traffic between hosts and inside them for some time, every byte checked.
  *
- *   hosts SECONDS [EXPECTED RANKS PER HOST]
+ *   hosts SECONDS [EXPECTED RANKS PER HOST [FILE]]
  *
+ * Rank 0 makes FILE when all ranks have talked to each other; the traffic goes on until somebody removes it, too.
  * Rank 0 prints "right" and the number of rounds at the end. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { LARGEST = 200000, SIZES = 9 };
 static const int sizes[SIZES] = {0, 1, 8, 100, 1400, 5000, 16384, 16385, LARGEST};
@@ -16,6 +18,14 @@ static void fail(const char *what, int round)
 {
     fprintf(stderr, "hosts: round %d: %s\n", round, what);
     MPI_Abort(MPI_COMM_WORLD, 3);
+}
+
+static void make(const char *name)
+{
+    FILE *file = fopen(name, "w");
+    if (!file)
+        fail("a file cannot be made", 0);
+    fclose(file);
 }
 
 /* Everybody sends to the rank `step` further on. */
@@ -167,7 +177,9 @@ int main(int argc, char **argv)
         tour(MPI_COMM_WORLD, round);
         tour(host, round);
         tour(other, round);
-        more = MPI_Wtime() - start < seconds;
+        if (rank == 0 && argc > 3 && round == 0)
+            make(argv[3]);
+        more = MPI_Wtime() - start < seconds || (argc > 3 && access(argv[3], F_OK) == 0);
         MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
     MPI_Comm_free(&host);

@@ -1,11 +1,23 @@
-/* What waiting costs: idle recv|waitany|barrier SECONDS. Rank 0 sleeps outside MPI while the
- * others wait for it; each other rank prints "wait W us, cpu C us". */
+/* What waiting costs: idle recv|waitany|barrier SECONDS|FILE. Rank 0 sleeps outside MPI for so long, or until there is
+ * such a file (with a slash in its name), while the others wait for it; each other rank prints "wait W us, cpu C us". */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
+
+static void sleep_until(const char *what)
+{
+    double seconds = atof(what);
+    struct timespec pause = { (time_t)seconds, (long)(1e9 * (seconds - (time_t)seconds)) };
+    if (!strchr(what, '/'))
+        nanosleep(&pause, NULL);
+    else
+        while (access(what, F_OK) != 0)
+            usleep(10000);
+}
 
 static double cpu(void)
 {
@@ -47,17 +59,17 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Barrier(MPI_COMM_WORLD);
+    double start = MPI_Wtime(), before = cpu();
+    /* Nobody sleeps before all have looked at the clock. */
+    MPI_Barrier(MPI_COMM_WORLD);
     if (rank == 0) {
-        double seconds = atof(argv[2]);
-        struct timespec pause = { (time_t)seconds, (long)(1e9 * (seconds - (time_t)seconds)) };
-        nanosleep(&pause, NULL);
+        sleep_until(argv[2]);
         if (!strcmp(argv[1], "barrier"))
             MPI_Barrier(MPI_COMM_WORLD);
         else
             for (int i = 1; i < size; i++)
                 MPI_Send(&message, 1, MPI_INT, i, 1, MPI_COMM_WORLD);
     } else {
-        double start = MPI_Wtime(), before = cpu();
         wait_for_zero(argv[1]);
         printf("wait %.0f us, cpu %.0f us\n", 1e6 * (MPI_Wtime() - start), cpu() - before);
     }

@@ -11,9 +11,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { VICTIM = 3, LAST = 4 };
+
+#define STOPPED "stops itself"
 
 static MPI_Comm all;
 
@@ -28,7 +31,10 @@ static MPI_Comm with_children(const char *program, MPI_Comm comm, int n)
 
 static void *stop(void *nothing)
 {
+    FILE *name = fopen("/proc/self/comm", "w");
     usleep(300000);
+    fputs(STOPPED, name);
+    fclose(name);
     kill(getpid(), SIGSTOP);
     return nothing;
 }
@@ -55,17 +61,18 @@ static void victim(void)
     pthread_create(&thread, NULL, stop, NULL);
 }
 
+/* Stopped by itself: others stop processes, too. */
 static int stopped(int pid)
 {
-    char path[40], state = 0;
+    char path[40], name[20] = "", state = 0;
     snprintf(path, sizeof path, "/proc/%d/stat", pid);
     FILE *file = fopen(path, "r");
     if (!file)
         return 1;
-    if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-        state = 'T';
+    if (fscanf(file, "%*d (%19[^)]) %c", name, &state) != 2)
+        state = 0;
     fclose(file);
-    return state == 'T';
+    return state == 'T' && strcmp(name, STOPPED) == 0;
 }
 
 static void last(void)

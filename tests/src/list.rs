@@ -13,7 +13,7 @@
 use std::time::Duration;
 
 /// How long a test may run when its entry does not say.
-pub const DEFAULT_TIME: Duration = Duration::from_secs(30);
+pub const DEFAULT_TIME: Duration = Duration::from_secs(60);
 
 /// The exit code that makes a test pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,10 +3,12 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// How often one process's empty environment is looked at: far longer than the replacement of a program takes, and
-/// short enough for a machine on which some processes have none.
+/// How long a program's replacement is waited for, which ends unless the machine stands still.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often the environment of a process that seems to have an empty one is looked at: the kernel notes where it
+/// begins and ends one after the other, with little in between.
 const LOOKS: u32 = 20;
 /// What is read of an environment at once, in bytes.
 const PIECE: usize = 128 * 1024;
@@ -43,15 +45,19 @@ fn all() -> Vec<i32> {
 }
 
 /// While `execve` replaces a program, the old environment is gone and the new one not yet there: `environ` reads as
-/// empty although the process lives. So an empty environment is believed when it has stayed empty.
+/// empty although the process lives. So an empty environment is believed when the kernel knows its place, and it has
+/// stayed empty.
 fn environment(pid: i32) -> Vec<u8> {
-    for _ in 0..LOOKS {
-        let bytes = read_whole(pid).unwrap_or_default();
-        let statm = std::fs::read(format!("/proc/{pid}/statm")).unwrap_or_default();
+    let (start, mut empty) = (Instant::now(), 0);
+    while empty < LOOKS && start.elapsed() < PATIENCE {
+        // Those of others can't be read, and are none of a test's.
+        let Ok(bytes) = read_whole(pid) else { break };
+        let read = |file| std::fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
         // The dead and the kernel's threads have no memory.
-        if !bytes.is_empty() || !has_memory(&statm) {
+        if !bytes.is_empty() || !has_memory(&read("statm")) {
             return bytes;
         }
+        empty += u32::from(has_place(&read("stat")));
         std::thread::sleep(BETWEEN_LOOKS);
     }
     Vec::new()
@@ -75,6 +81,14 @@ fn read_whole(pid: i32) -> std::io::Result<Vec<u8>> {
 /// Whether a size of its memory stands first in a process's `statm`.
 fn has_memory(statm: &[u8]) -> bool {
     statm.first().is_some_and(|digit| *digit != b'0')
+}
+
+/// Whether the place of the environment's end stands in a process's `stat`, as the 51st word.
+fn has_place(stat: &[u8]) -> bool {
+    // The second word is a name in parentheses, which may hold anything.
+    let behind_name = stat.iter().rposition(|byte| *byte == b')').map_or(0, |at| at + 1);
+    let mut words = stat[behind_name..].split(|byte| *byte == b' ').filter(|word| !word.is_empty());
+    words.nth(48).is_some_and(|word| word != b"0")
 }
 
 #[cfg(test)]
@@ -105,7 +119,10 @@ mod tests {
     #[test]
     fn an_empty_environment_is_none() {
         let mut child = Command::new("sleep").arg("100").env_clear().spawn().expect("sleep");
-        assert!(variables(child.id() as i32).is_empty());
+        let pid = child.id() as i32;
+        assert!(variables(pid).is_empty());
+        let file = |name| std::fs::read(format!("/proc/{pid}/{name}")).expect("a process's file");
+        assert!(has_memory(&file("statm")) && has_place(&file("stat")));
         child.kill().expect("a signal");
         child.wait().expect("its end");
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hpvm_tests::build::Compiler;
 pub use hpvm_tests::process::clean;
@@ -47,6 +47,9 @@ pub fn sources() -> PathBuf {
 
 /// A conformance program, compiled.
 pub fn conformance(name: &str) -> PathBuf {
+    static COMPILING: Mutex<()> = Mutex::new(());
+    // Several tests may want the same program. A panic elsewhere leaves nothing half done.
+    let _one = COMPILING.lock().unwrap_or_else(PoisonError::into_inner);
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("conformance");
     let output = scratch().join("conformance");
     std::fs::create_dir_all(&output).expect("a folder for programs");
@@ -157,6 +160,34 @@ pub fn succeed_within(command: Command, limit: Duration) -> String {
     let outcome = run_within(command, limit);
     assert_eq!(outcome.code, Some(0), "{shown} failed:\n{}", outcome.output);
     outcome.output
+}
+
+/// A job of the program `hosts` that goes on until this is over.
+pub struct UnderWay(PathBuf);
+
+impl UnderWay {
+    pub fn new() -> UnderWay {
+        UnderWay(folder("under-way").join("file"))
+    }
+
+    /// The program's last argument.
+    pub fn file(&self) -> &str {
+        self.0.to_str().expect("a path of plain characters")
+    }
+
+    /// Waits until all ranks have talked to each other.
+    pub fn wait(&self) {
+        let end = Instant::now() + 2 * PATIENCE;
+        while !self.0.exists() {
+            assert!(Instant::now() < end, "the job does not get under way");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// The job may end.
+    pub fn is_over(&self) {
+        std::fs::remove_file(&self.0).expect("the job has made it");
+    }
 }
 
 /// Says something although the test passes: the harness keeps what `println!` writes.

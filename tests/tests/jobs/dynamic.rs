@@ -8,7 +8,7 @@ use crate::random::{Random, seed};
 use hpvm_tests::skip::skipped;
 
 /// How long a job may take to end after a kill. Without load it takes milliseconds.
-const SOON: Duration = Duration::from_secs(15);
+const SOON: Duration = Duration::from_secs(60);
 /// How long a job may take that ends by itself.
 const ITSELF: Duration = Duration::from_secs(60);
 

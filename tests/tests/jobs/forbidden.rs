@@ -41,7 +41,7 @@ fn large_messages_with_no_cross_memory_attach_anywhere() {
 }
 
 /// Ranks fall asleep around the moment when their message comes. A wake-up that gets lost costs
-/// half a second; nothing else takes that long, unless the machine itself stands still.
+/// half a second; nothing else takes that long but a process that stands still, which is not counted.
 fn wake(who: &str, ranks: u32, rounds: u32) {
     let Some(output) = filtered(ranks, "wake", &[who, &rounds.to_string()]) else { return };
     assert!(output.contains(" 0 wrong"), "{output}");

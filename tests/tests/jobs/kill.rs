@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::common::{program, tell};
+use crate::common::{folder, program, tell};
 use crate::kill::job::Job;
 use crate::random::{Random, seed};
 use crate::{sam, shmem};
@@ -12,7 +12,7 @@ mod folders;
 pub mod job;
 
 /// How long the launcher may take to end after a kill. Without load it takes milliseconds.
-const SOON: Duration = Duration::from_secs(15);
+const SOON: Duration = Duration::from_secs(60);
 
 const RANKS: u32 = 4;
 
@@ -185,9 +185,13 @@ fn killed_in_collectives() {
 
 #[test]
 fn a_job_survives_its_guardian() {
-    let mut job = Job::start(2, &program("idle"), &["recv", "1"]).expect("starts");
+    let go_on = folder("guardian").join("go on");
+    let path = go_on.to_str().expect("a path of plain characters");
+    let mut job = Job::start(2, &program("idle"), &["recv", path]).expect("starts");
     job.wait_for_ranks(&[0, 1]).expect("ranks");
-    job.kill_guardian().expect("a guardian");
+    let guardian = job.kill_guardian().expect("a guardian");
+    job.wait_until_gone(guardian).expect("its end");
+    std::fs::write(&go_on, "").expect("a file");
     let (code, _, output) = job.end(SOON).expect("ends");
     assert!(code == 0 && output.starts_with("wait "), "code {code}:\n{output}");
 }

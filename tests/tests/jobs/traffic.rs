@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
-use crate::common::{clean, prefix, program};
+use crate::common::{PATIENCE, clean, prefix, program};
 
 /// By sender and receiver: messages, bytes.
 type Pairs = BTreeMap<(u64, u64), (u64, u64)>;
@@ -43,7 +44,20 @@ impl Waiting {
         (output.status.success(), String::from_utf8_lossy(&text).into_owned())
     }
 
+    /// What is shown, once it is what the ranks have counted; otherwise what it is after a while.
     fn matrix(&self) -> Pairs {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let found = self.shown();
+            if found == self.own || Instant::now() > end {
+                return found;
+            }
+            // A rank says that it is done before it sleeps, and shows its counters when it sleeps.
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn shown(&self) -> Pairs {
         let (good, text) = self.jobs(&["--matrix"]);
         assert!(good, "{text}");
         let row = |line: &str| {

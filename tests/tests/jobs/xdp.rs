@@ -1,7 +1,7 @@
 //! Jobs whose datagrams go past the kernel (`--lane xdp`), on hosts that are network namespaces: skipped, with a
 //! word, where those or XDP can't be had.
 
-use crate::common::{clean, conformance, prefix, program, run_within, succeed};
+use crate::common::{UnderWay, clean, conformance, prefix, program, run_within, succeed};
 use hpvm_tests::hosts::Hosts;
 use hpvm_xdp::{BpfKind, ids, maps_of};
 use std::path::Path;
@@ -97,15 +97,19 @@ impl Held {
 
 /// Runs `during` while a job of two hosts is under way past the kernel, and checks that the job ends well and leaves
 /// nothing in the kernel.
-fn with_job(hosts: &Hosts, seconds: &str, during: impl FnOnce() + Send) {
-    let job = mpirun(hosts, &["--lane", "xdp"], &program("hosts"), &[seconds, "1"]);
+fn with_job(hosts: &Hosts, during: impl FnOnce() + Send) {
+    let job = UnderWay::new();
+    let words = ["1", "1", job.file()];
+    let command = mpirun(hosts, &["--lane", "xdp"], &program("hosts"), &words);
     let held = std::thread::scope(|scope| {
         let during = scope.spawn(|| {
+            job.wait();
             let held = Held::by(programs(hosts));
             during();
+            job.is_over();
             held
         });
-        is_right(job);
+        is_right(command);
         during.join().expect("what happens meanwhile")
     });
     held.is_gone(hosts, 2);
@@ -116,7 +120,7 @@ fn with_job(hosts: &Hosts, seconds: &str, during: impl FnOnce() + Send) {
 #[test]
 fn a_job_past_the_kernel_leaves_others_alone() {
     let Some(hosts) = hosts(2, &["--ssh"]) else { return };
-    with_job(&hosts, "6", || {
+    with_job(&hosts, || {
         is_right(mpirun(&hosts, &["--lane", "udp"], &program("hosts"), &["1", "1"]));
         let name = hosts.name(2);
         assert_eq!(command(&hosts, 1, &["ssh", &name, "echo", "hello"]), "hello\n");
@@ -132,7 +136,7 @@ fn a_job_past_the_kernel_leaves_others_alone() {
 #[test]
 fn the_lane_of_a_rank_is_shown_and_most_datagrams_take_it() {
     let Some(hosts) = hosts(2, &[]) else { return };
-    with_job(&hosts, "5", || {
+    with_job(&hosts, || {
         // The counters are shown when a rank sleeps, which it does now and then.
         until("a rank's lane", || {
             let list = command(&hosts, 1, &[&hpvm(), "jobs"]);
@@ -207,7 +211,7 @@ fn a_killed_job_leaves_nothing_in_the_kernel() {
 #[ignore = "long: make flap"]
 fn an_interface_that_goes_away_and_addresses_that_change() {
     let Some(hosts) = hosts(2, &["--second"]) else { return };
-    with_job(&hosts, "6", || {
+    with_job(&hosts, || {
         // The other host learns of it by ARP, as with the kernel's own datagrams.
         command(&hosts, 2, &["ip", "link", "set", "net0", "address", "02:00:00:00:77:02"]);
         command(&hosts, 1, &["ip", "neigh", "flush", "dev", "net0"]);

@@ -13,7 +13,7 @@ use crate::common::{PATIENCE, program, tell};
 use crate::random::{Random, seed};
 
 /// What was promised is 2 s; a loaded machine takes longer.
-const SOON: Duration = Duration::from_secs(15);
+const SOON: Duration = Duration::from_secs(60);
 
 const MODES: [&str; 5] = ["init", "flood", "big", "lent", "coll"];
 

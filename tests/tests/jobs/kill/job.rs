@@ -15,7 +15,7 @@ use super::folders::Folders;
 use crate::common::{PATIENCE, clean, marker, prefix};
 
 /// How long processes may take to disappear after the launcher.
-const GRACE: Duration = Duration::from_secs(15);
+const GRACE: Duration = Duration::from_secs(60);
 
 /// A running job, its processes marked, its /tmp and /dev/shm watched.
 pub struct Job {
@@ -139,7 +139,7 @@ impl Job {
     }
 
     /// Kills the small process that ends the job when the launcher is killed.
-    pub fn kill_guardian(&mut self) -> Result<(), String> {
+    pub fn kill_guardian(&mut self) -> Result<i32, String> {
         let mut found = None;
         // It takes its name when it gets its first turn, which ranks may have before it.
         self.until("process named hpvm-guardian", |job| {
@@ -149,8 +149,14 @@ impl Job {
             });
             Ok(found.is_some())
         })?;
-        found.into_iter().for_each(|pid| self.kill(pid));
-        Ok(())
+        let guardian = found.ok_or("no guardian")?;
+        self.kill(guardian);
+        Ok(guardian)
+    }
+
+    /// Waits until one of the job's processes, which was killed, runs no more; the job goes on.
+    pub fn wait_until_gone(&mut self, pid: i32) -> Result<(), String> {
+        self.until("a killed process's end", |job| Ok(!job.processes().contains(&pid)))
     }
 
     pub fn kill_launcher(&mut self) {
