@@ -286,7 +286,9 @@ fn lane(seen: &Seen) -> Option<String> {
     let count =
         |name| seen.counters.iter().find(|(n, _)| *n == name).map_or(0, |(_, value)| *value);
     if let Some(provider) = hpvm_ofi::word(count("ofi_provider")) {
-        return Some(format!("ofi ({provider})"));
+        let (reached, all) = (count("ofi_peers"), count("net_peers"));
+        let rest = if reached < all { ", udp to the others" } else { "" };
+        return Some(format!("ofi ({provider}) to {reached} of {all} ranks{rest}"));
     }
     let word = match (count("xdp_mode"), count("datagrams_sent")) {
         (1, _) => "xdp (generic mode, copied)",
@@ -301,7 +303,9 @@ fn lane(seen: &Seen) -> Option<String> {
 /// The counters that are not 0.
 fn counters(seen: &Seen) -> String {
     let some = seen.counters.iter();
-    let some = some.filter(|(name, n)| *n > 0 && !["xdp_mode", "ofi_provider"].contains(name));
+    // What `lane` has said.
+    let said = ["xdp_mode", "ofi_provider", "ofi_peers", "net_peers"];
+    let some = some.filter(|(name, n)| *n > 0 && !said.contains(name));
     let some: Vec<_> =
         some.map(|(name, value)| format!("{} {value}", name.replace('_', " "))).collect();
     some.join(", ")

@@ -5,7 +5,7 @@ use crate::address::Address;
 use crate::auth::{DirectionKey, JobKey};
 use crate::card::{Card, is_link_local};
 use crate::interfaces::Interface;
-use crate::ofi::{Fabric, Way};
+use crate::ofi::{Fabric, Way, Ways};
 use crate::outbox::{Left, Outbox};
 use crate::search::Search;
 use crate::socket::{Received, Socket, largest_payload};
@@ -80,8 +80,7 @@ pub struct Datagrams {
     pub past_kernel: Option<Box<PastKernel>>,
     /// Or this one.
     pub fabric: Option<Box<Fabric>>,
-    /// Peers of whom it is not known yet whether they are reached by it.
-    asking: u32,
+    ways: Ways,
     outbox: Outbox,
     /// One more than the index of each rank in `peers`; 0: none yet. All that a peer
     /// costs which nobody talks to.
@@ -121,7 +120,7 @@ impl Datagrams {
             socket,
             past_kernel,
             fabric,
-            asking: 0,
+            ways: Ways::default(),
             outbox: Outbox::new(),
             index: vec![0; size as usize].into(),
             peers: Vec::new(),
@@ -322,8 +321,8 @@ impl Datagrams {
                 self.heard_from(now, index, from);
             }
         }
-        if self.asking > 0 {
-            self.peers[index].way.is_alive(now);
+        if self.ways.asking > 0 {
+            self.lives_by_fabric(now, index);
         }
         match kind {
             Kind::Data => return Admitted::Data(src, body),
@@ -632,6 +631,11 @@ impl Datagrams {
             Some(path) => format!("rank {rank}{on} (at {path})"),
             None => format!("rank {rank}{on} (no address of it has answered)"),
         }
+    }
+
+    /// How many peers there are.
+    pub fn known(&self) -> usize {
+        self.peers.len()
     }
 
     /// Datagrams that the system refused to send.

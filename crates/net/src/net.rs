@@ -439,7 +439,7 @@ impl Net {
         let bulk = self.streams.counters();
         let past_kernel = self.datagrams.past_kernel.as_ref();
         let past_kernel = past_kernel.map_or((0, 0, 0), |past| past.tally());
-        let fabric = self.datagrams.fabric.as_ref().map_or((0, 0, 0), |fabric| fabric.tally());
+        let fabric = self.datagrams.fabric_tally();
         let dropped = hub.duplicates
             + hub.replayed
             + hub.outside
@@ -452,9 +452,11 @@ impl Net {
             (&counters.xdp_mode, past_kernel.0),
             (&counters.xdp_sent, past_kernel.1),
             (&counters.xdp_received, past_kernel.2),
+            (&counters.net_peers, self.datagrams.known() as u64),
             (&counters.ofi_provider, fabric.0),
-            (&counters.ofi_sent, fabric.1),
-            (&counters.ofi_received, fabric.2),
+            (&counters.ofi_peers, fabric.1),
+            (&counters.ofi_sent, fabric.2),
+            (&counters.ofi_received, fabric.3),
             (&counters.datagrams_resent, hub.retransmitted),
             (&counters.datagrams_dropped, dropped),
             (&counters.strangers, tally.strangers + bulk.strangers + bulk.forged),

@@ -81,6 +81,23 @@ impl Way {
     }
 }
 
+/// What is known about all ways together.
+#[derive(Clone, Copy, Debug)]
+pub struct Ways {
+    /// Peers of whom it is not known yet whether they are reached by libfabric.
+    pub asking: u32,
+    /// Peers who are.
+    pub proven: u32,
+    /// When the first of those that are asked, or whose card is waited for, is due: not later than that.
+    pub due: u64,
+}
+
+impl Default for Ways {
+    fn default() -> Ways {
+        Ways { asking: 0, proven: 0, due: u64::MAX }
+    }
+}
+
 /// The process's endpoint of libfabric.
 pub struct Fabric {
     endpoint: Endpoint,

@@ -1,15 +1,15 @@
 //! A reliable datagram endpoint: its objects, its buffers, sending and receiving.
 
-use crate::abi::{self, CqErrEntry, CqMsgEntry, Fid, FidAv, FidCq, FidDomain, FidEp, FidFabric};
+use crate::abi::{self, CqErrEntry, CqMsgEntry, FidAv, FidCq, FidDomain, FidEp, FidFabric};
 use crate::library::Library;
 use crate::memory::Memory;
+use crate::object::{Object, function, lacks};
 use crate::offer::{Offer, Wanted, read_ip, with_best};
-use core::ffi::{c_int, c_void};
-use core::mem::offset_of;
+use crate::open::{Calls, calls_of, name_of, open_addresses, open_endpoint, open_queue, register};
+use core::ffi::c_void;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::os::fd::RawFd;
-use std::ptr::NonNull;
 
 /// Longest message, bytes: what a buffer holds. Below what `ofi_rxm` sends without asking the receiver first.
 pub const LONGEST_MESSAGE: usize = 8 << 10;
@@ -45,104 +45,10 @@ pub struct Tally {
     pub errors: u64,
 }
 
-/// An object of the library's, closed at the end.
-struct Object<T>(NonNull<T>);
-
-impl<T> Object<T> {
-    fn fid(&self) -> *mut Fid {
-        // Every object begins with its `Fid`.
-        self.0.as_ptr().cast()
-    }
-
-    /// Takes what an opening function has made.
-    fn made(library: &Library, what: &str, result: c_int, made: *mut T) -> Result<Self, String> {
-        match NonNull::new(made) {
-            Some(made) if result == 0 => Ok(Object(made)),
-            _ if result == 0 => Err(format!("{what}: libfabric returns nothing")),
-            _ => Err(format!("{what}: {}", library.error(result as isize))),
-        }
-    }
-
-    fn bind(&self, library: &Library, other: *mut Fid, flags: u64) -> Result<(), String> {
-        // SAFETY: an open object.
-        let bind =
-            unsafe { call(object_ops(self.fid()), offset_of!(abi::FidOps, bind), |o| o.bind) };
-        let bind = bind.ok_or_else(|| lacks("fi_bind"))?;
-        // SAFETY: two open objects.
-        zero(library, "fi_bind", unsafe { bind(self.fid(), other, flags) })
-    }
-
-    fn control(&self, library: &Library, command: c_int, value: *mut c_void) -> Result<(), String> {
-        let at = offset_of!(abi::FidOps, control);
-        // SAFETY: an open object.
-        let control = unsafe { call(object_ops(self.fid()), at, |o| o.control) };
-        let control = control.ok_or_else(|| lacks("fi_control"))?;
-        // SAFETY: an open object, and memory for what the command gives.
-        zero(library, "fi_control", unsafe { control(self.fid(), command, value) })
-    }
-}
-
-impl<T> Drop for Object<T> {
-    fn drop(&mut self) {
-        // SAFETY: an open object, which is closed once, before those that it was made from.
-        unsafe {
-            let at = offset_of!(abi::FidOps, close);
-            if let Some(close) = call(object_ops(self.fid()), at, |ops| ops.close) {
-                close(self.fid());
-            }
-        }
-    }
-}
-
-/// # Safety
-/// An open object.
-unsafe fn object_ops(object: *mut Fid) -> *const abi::FidOps {
-    // SAFETY: as the caller says.
-    unsafe { (*object).ops }
-}
-
-/// A function out of a table of the library's, if the table is there and long enough.
-///
-/// # Safety
-/// `table` is null, or a table that begins with its size.
-unsafe fn call<O, F>(table: *const O, at: usize, of: impl FnOnce(&O) -> Option<F>) -> Option<F> {
-    if table.is_null() {
-        return None;
-    }
-    // SAFETY: every table begins with its size; what is behind its end is not touched.
-    unsafe {
-        let size = *table.cast::<usize>();
-        if size < at + size_of::<usize>() { None } else { of(&*table) }
-    }
-}
-
-fn lacks(what: &str) -> String {
-    format!("the provider of libfabric has no {what}")
-}
-
-fn zero(library: &Library, what: &str, result: c_int) -> Result<(), String> {
-    match result {
-        0 => Ok(()),
-        error => Err(format!("{what}: {}", library.error(error as isize))),
-    }
-}
-
-/// What is called for every message.
-struct Calls {
-    receive: abi::Receive,
-    send: abi::Send,
-    inject: abi::Inject,
-    read: unsafe extern "C" fn(*mut FidCq, *mut c_void, usize) -> isize,
-    read_error: unsafe extern "C" fn(*mut FidCq, *mut CqErrEntry, u64) -> isize,
-    insert:
-        unsafe extern "C" fn(*mut FidAv, *const c_void, usize, *mut u64, u64, *mut c_void) -> c_int,
-    try_wait: Option<unsafe extern "C" fn(*mut FidFabric, *mut *mut Fid, c_int) -> c_int>,
-}
-
-/// The endpoint of a process. Fields are dropped in this order: what uses another thing goes first.
+/// The endpoint of a process. It is closed first, then its fields are dropped in this order: what uses another thing goes first.
 pub struct Endpoint {
     ep: Object<FidEp>,
-    _registration: Option<Object<abi::FidMr>>,
+    registration: Option<Object<abi::FidMr>>,
     av: Object<FidAv>,
     cq: Object<FidCq>,
     _domain: Object<FidDomain>,
@@ -208,15 +114,14 @@ impl Endpoint {
         let result = unsafe { (library.fabric)(fabric_attr, &mut made, std::ptr::null_mut()) };
         let fabric = Object::made(&library, "fi_fabric", result, made)?;
         // SAFETY: an open object.
-        let fabric_ops = unsafe { (*fabric.0.as_ptr()).ops };
+        let fabric_ops = unsafe { (*fabric.as_ptr()).ops };
         let domain = {
             // SAFETY: its table.
-            let open =
-                unsafe { call(fabric_ops, offset_of!(abi::FabricOps, domain), |o| o.domain) };
+            let open = unsafe { function!(fabric_ops, abi::FabricOps, domain) };
             let open = open.ok_or_else(|| lacks("fi_domain"))?;
             let mut made = std::ptr::null_mut();
             // SAFETY: an open object and the offer that it is from.
-            let result = unsafe { open(fabric.0.as_ptr(), info, &mut made, std::ptr::null_mut()) };
+            let result = unsafe { open(fabric.as_ptr(), info, &mut made, std::ptr::null_mut()) };
             Object::made(&library, "fi_domain", result, made)?
         };
         let receives = RECEIVES.min(rx.size);
@@ -234,14 +139,14 @@ impl Endpoint {
             _ => Some(register(&library, &domain, &memory, &ep, domain_attr.mr_mode)?),
         };
         // SAFETY: an open object.
-        let descriptor = registration.as_ref().map(|mr| unsafe { (*mr.0.as_ptr()).mem_desc });
+        let descriptor = registration.as_ref().map(|mr| unsafe { (*mr.as_ptr()).mem_desc });
         let address = name_of(&library, &ep)?;
         let calls = calls_of(&ep, &cq, &av, fabric_ops)?;
         let contexts = Memory::new(receives + sends, size_of::<abi::Context>());
         let contexts = contexts.map_err(|error| format!("memory for operations: {error}"))?;
         let mut endpoint = Endpoint {
             ep,
-            _registration: registration,
+            registration,
             av,
             cq,
             _domain: domain,
@@ -315,7 +220,7 @@ impl Endpoint {
     pub fn insert(&mut self, address: &[u8]) -> Result<u64, String> {
         self.is_address(address)?;
         let mut handle = abi::FI_ADDR_UNSPEC;
-        let (table, bytes) = (self.av.0.as_ptr(), address.as_ptr().cast());
+        let (table, bytes) = (self.av.as_ptr(), address.as_ptr().cast());
         // SAFETY: an open table, an address of the length that its format has, and memory for one handle.
         let inserted =
             unsafe { (self.calls.insert)(table, bytes, 1, &mut handle, 0, std::ptr::null_mut()) };
@@ -353,7 +258,7 @@ impl Endpoint {
     /// Sends a message of at most `longest` bytes. `peer`: what [`Endpoint::failed`] calls it.
     #[inline]
     pub fn send(&mut self, to: u64, peer: u32, message: &[u8]) -> Sent {
-        let (ep, len) = (self.ep.0.as_ptr(), message.len());
+        let (ep, len) = (self.ep.as_ptr(), message.len());
         if len <= self.inject_size {
             // SAFETY: an open endpoint, and bytes that are used during the call only.
             let result = unsafe { (self.calls.inject)(ep, message.as_ptr().cast(), len, to) };
@@ -430,7 +335,7 @@ impl Endpoint {
         let Some(try_wait) = self.calls.try_wait else { return true };
         let mut queues = [self.cq.fid()];
         // SAFETY: an open fabric and a list of one open queue of it.
-        unsafe { try_wait(self.fabric.0.as_ptr(), queues.as_mut_ptr(), 1) == 0 }
+        unsafe { try_wait(self.fabric.as_ptr(), queues.as_mut_ptr(), 1) == 0 }
     }
 
     /// Who sleeps has to look again soon: the descriptor does not tell everything.
@@ -456,7 +361,7 @@ impl Endpoint {
         let mut entries = [none; BATCH];
         // SAFETY: an open queue of this format, and memory for so many entries.
         let result =
-            unsafe { (self.calls.read)(self.cq.0.as_ptr(), entries.as_mut_ptr().cast(), BATCH) };
+            unsafe { (self.calls.read)(self.cq.as_ptr(), entries.as_mut_ptr().cast(), BATCH) };
         if result > 0 {
             self.errors_in_row = 0;
             for entry in &entries[..(result as usize).min(BATCH)] {
@@ -477,11 +382,12 @@ impl Endpoint {
             self.tally.errors += 1;
             return;
         }
-        // SAFETY: integers and pointers, for which zero is a value.
-        let mut entry: CqErrEntry = unsafe { core::mem::zeroed() };
         for _ in 0..BATCH {
+            // Each time anew: an entry that names memory for more about the error is written there.
+            // SAFETY: integers and pointers, for which zero is a value.
+            let mut entry: CqErrEntry = unsafe { core::mem::zeroed() };
             // SAFETY: an open queue, and memory for more than any version's entry.
-            let got = unsafe { (self.calls.read_error)(self.cq.0.as_ptr(), &mut entry, 0) };
+            let got = unsafe { (self.calls.read_error)(self.cq.as_ptr(), &mut entry, 0) };
             if got <= 0 {
                 return;
             }
@@ -517,7 +423,7 @@ impl Endpoint {
         while let Some(buffer) = self.unposted.last().copied() {
             let at = buffer as usize;
             let context = self.contexts.at(at);
-            let (ep, any) = (self.ep.0.as_ptr(), abi::FI_ADDR_UNSPEC);
+            let (ep, any) = (self.ep.as_ptr(), abi::FI_ADDR_UNSPEC);
             let (bytes, desc) = (self.memory.at(at), self.descriptor);
             // SAFETY: an open endpoint; buffer and context are not touched until their completion.
             let result =
@@ -530,164 +436,18 @@ impl Endpoint {
     }
 }
 
-/// A queue for the completions of both directions, with a descriptor to wait at where the provider has such.
-fn open_queue(
-    library: &Library,
-    domain: &Object<FidDomain>,
-    size: usize,
-) -> Result<(Object<FidCq>, Option<RawFd>), String> {
-    // SAFETY: an open object.
-    let ops = unsafe { (*domain.0.as_ptr()).ops };
-    // SAFETY: its table.
-    let open = unsafe { call(ops, offset_of!(abi::DomainOps, cq_open), |o| o.cq_open) };
-    let open = open.ok_or_else(|| lacks("fi_cq_open"))?;
-    let mut last = Err(lacks("completion queue"));
-    for wait_obj in [abi::FI_WAIT_FD, abi::FI_WAIT_NONE] {
-        let mut attr = abi::CqAttr {
-            size,
-            flags: 0,
-            format: abi::FI_CQ_FORMAT_MSG,
-            wait_obj,
-            signaling_vector: 0,
-            wait_cond: 0,
-            wait_set: std::ptr::null_mut(),
-        };
-        let mut made = std::ptr::null_mut();
-        // SAFETY: an open domain, attributes, and memory for the result.
-        let result = unsafe { open(domain.0.as_ptr(), &mut attr, &mut made, std::ptr::null_mut()) };
-        match Object::made(library, "fi_cq_open", result, made) {
-            Ok(cq) if wait_obj == abi::FI_WAIT_NONE => return Ok((cq, None)),
-            Ok(cq) => {
-                let mut fd: c_int = -1;
-                let got = cq.control(library, abi::FI_GETWAIT, (&raw mut fd).cast());
-                if got.is_ok() && fd >= 0 {
-                    return Ok((cq, Some(fd)));
-                }
-                last = Err("fi_control: the provider gives no descriptor to wait at".to_owned());
-            }
-            Err(why) => last = Err(why),
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        let mut closed = self.ep.close();
+        if !closed {
+            // Some providers count a registration that is bound to it (`FI_MR_ENDPOINT`) as use.
+            self.registration = None;
+            closed = self.ep.close();
         }
-    }
-    last
-}
-
-fn open_addresses(
-    library: &Library,
-    domain: &Object<FidDomain>,
-    kind: c_int,
-) -> Result<Object<FidAv>, String> {
-    // SAFETY: an open object.
-    let ops = unsafe { (*domain.0.as_ptr()).ops };
-    // SAFETY: its table.
-    let open = unsafe { call(ops, offset_of!(abi::DomainOps, av_open), |o| o.av_open) };
-    let open = open.ok_or_else(|| lacks("fi_av_open"))?;
-    let mut attr = abi::AvAttr {
-        kind,
-        rx_ctx_bits: 0,
-        count: 0,
-        ep_per_node: 0,
-        name: std::ptr::null(),
-        map_addr: std::ptr::null_mut(),
-        flags: 0,
-    };
-    let mut made = std::ptr::null_mut();
-    // SAFETY: an open domain, attributes, and memory for the result.
-    let result = unsafe { open(domain.0.as_ptr(), &mut attr, &mut made, std::ptr::null_mut()) };
-    Object::made(library, "fi_av_open", result, made)
-}
-
-fn open_endpoint(
-    library: &Library,
-    domain: &Object<FidDomain>,
-    info: *mut abi::Info,
-) -> Result<Object<FidEp>, String> {
-    // SAFETY: an open object.
-    let ops = unsafe { (*domain.0.as_ptr()).ops };
-    // SAFETY: its table.
-    let open = unsafe { call(ops, offset_of!(abi::DomainOps, endpoint), |o| o.endpoint) };
-    let open = open.ok_or_else(|| lacks("fi_endpoint"))?;
-    let mut made = std::ptr::null_mut();
-    // SAFETY: an open domain, the offer that it is from, and memory for the result.
-    let result = unsafe { open(domain.0.as_ptr(), info, &mut made, std::ptr::null_mut()) };
-    Object::made(library, "fi_endpoint", result, made)
-}
-
-/// Registers the buffers, for providers that want that (`FI_MR_LOCAL`).
-fn register(
-    library: &Library,
-    domain: &Object<FidDomain>,
-    memory: &Memory,
-    ep: &Object<FidEp>,
-    mr_mode: c_int,
-) -> Result<Object<abi::FidMr>, String> {
-    // SAFETY: an open object.
-    let ops = unsafe { (*domain.0.as_ptr()).mr };
-    // SAFETY: its table.
-    let reg = unsafe { call(ops, offset_of!(abi::MrOps, reg), |o| o.reg) };
-    let reg = reg.ok_or_else(|| lacks("fi_mr_reg"))?;
-    let access = abi::FI_TRANSMIT | abi::FI_RECV;
-    let (start, len) = (memory.at(0), memory.len());
-    let mut made = std::ptr::null_mut();
-    // SAFETY: an open domain, and memory that outlives the registration.
-    let result =
-        unsafe { reg(domain.fid(), start, len, access, 0, 0, 0, &mut made, std::ptr::null_mut()) };
-    let mr = Object::made(library, "fi_mr_reg", result, made)
-        .map_err(|why| format!("{why} ({len} bytes; ulimit -l may be too low)"))?;
-    if mr_mode & abi::FI_MR_ENDPOINT != 0 {
-        mr.bind(library, ep.fid(), 0)?;
-        mr.control(library, abi::FI_ENABLE, std::ptr::null_mut())?;
-    }
-    Ok(mr)
-}
-
-/// The endpoint's own address.
-fn name_of(library: &Library, ep: &Object<FidEp>) -> Result<Vec<u8>, String> {
-    // SAFETY: an open object.
-    let ops = unsafe { (*ep.0.as_ptr()).cm };
-    // SAFETY: its table.
-    let getname = unsafe { call(ops, offset_of!(abi::CmOps, getname), |o| o.getname) };
-    let getname = getname.ok_or_else(|| lacks("fi_getname"))?;
-    let mut address = vec![0u8; LONGEST_ADDRESS];
-    let mut len = address.len();
-    // SAFETY: an open endpoint, and memory for `len` bytes.
-    zero(library, "fi_getname", unsafe {
-        getname(ep.fid(), address.as_mut_ptr().cast(), &mut len)
-    })?;
-    if len == 0 || len > LONGEST_ADDRESS {
-        return Err(format!(
-            "fi_getname: an address of {len} bytes; 1 to {LONGEST_ADDRESS} are taken"
-        ));
-    }
-    address.truncate(len);
-    Ok(address)
-}
-
-/// The functions for every message, of an endpoint that is enabled: they stay the same from then on.
-fn calls_of(
-    ep: &Object<FidEp>,
-    cq: &Object<FidCq>,
-    av: &Object<FidAv>,
-    fabric: *const abi::FabricOps,
-) -> Result<Calls, String> {
-    // SAFETY: open objects, and their tables.
-    unsafe {
-        let msg = (*ep.0.as_ptr()).msg;
-        let queue = (*cq.0.as_ptr()).ops;
-        let table = (*av.0.as_ptr()).ops;
-        let receive = call(msg, offset_of!(abi::MsgOps, recv), |o| o.recv);
-        let send = call(msg, offset_of!(abi::MsgOps, send), |o| o.send);
-        let inject = call(msg, offset_of!(abi::MsgOps, inject), |o| o.inject);
-        let read = call(queue, offset_of!(abi::CqOps, read), |o| o.read);
-        let read_error = call(queue, offset_of!(abi::CqOps, readerr), |o| o.readerr);
-        let insert = call(table, offset_of!(abi::AvOps, insert), |o| o.insert);
-        Ok(Calls {
-            receive: receive.ok_or_else(|| lacks("fi_recv"))?,
-            send: send.ok_or_else(|| lacks("fi_send"))?,
-            inject: inject.ok_or_else(|| lacks("fi_inject"))?,
-            read: read.ok_or_else(|| lacks("fi_cq_read"))?,
-            read_error: read_error.ok_or_else(|| lacks("fi_cq_readerr"))?,
-            insert: insert.ok_or_else(|| lacks("fi_av_insert"))?,
-            try_wait: call(fabric, offset_of!(abi::FabricOps, trywait), |o| o.trywait),
-        })
+        if !closed {
+            // Its threads or its card may go on writing into what it has been given.
+            self.memory.leave();
+            self.contexts.leave();
+        }
     }
 }

@@ -13,7 +13,9 @@ pub mod abi;
 mod endpoint;
 mod library;
 mod memory;
+mod object;
 mod offer;
+mod open;
 mod providers;
 
 pub use endpoint::{Endpoint, LONGEST_ADDRESS, LONGEST_MESSAGE, SHORTEST_MESSAGE, Sent, Tally};

@@ -9,6 +9,8 @@ pub(crate) struct Memory {
     start: NonNull<u8>,
     size: usize,
     count: usize,
+    /// Somebody may write there for ever.
+    left: bool,
 }
 
 // SAFETY: the pages belong to this value alone, wherever it goes.
@@ -25,8 +27,16 @@ impl Memory {
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Memory { start, size, count })
+        let start: NonNull<u8> = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        // A child of fork(2) would take pages away from a card that writes into them, and has no use for them.
+        // SAFETY: the pages just made. Where the kernel refuses, nothing has changed.
+        unsafe { libc::madvise(start.as_ptr().cast(), len, libc::MADV_DONTFORK) };
+        Ok(Memory { start, size, count, left: false })
+    }
+
+    /// The pages stay when this value goes.
+    pub fn leave(&mut self) {
+        self.left = true;
     }
 
     pub fn len(&self) -> usize {
@@ -55,7 +65,9 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: the mapping of `new`, and nobody uses it any more.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.len()) };
+        if !self.left {
+            // SAFETY: the mapping of `new`, and nobody uses it any more.
+            unsafe { libc::munmap(self.start.as_ptr().cast(), self.len()) };
+        }
     }
 }

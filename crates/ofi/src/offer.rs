@@ -201,6 +201,9 @@ fn hints(library: &Library, provider: Option<&str>) -> Result<NonNull<Info>, Str
     };
     ep.kind = abi::FI_EP_RDM;
     domain.threading = abi::FI_THREAD_DOMAIN;
+    // We look often enough, and a thread of the provider's would take a processor from the ranks.
+    domain.control_progress = abi::FI_PROGRESS_MANUAL;
+    domain.data_progress = abi::FI_PROGRESS_MANUAL;
     domain.resource_mgmt = abi::FI_RM_ENABLED;
     domain.mr_mode = abi::FI_MR_LOCAL
         | abi::FI_MR_VIRT_ADDR

@@ -68,7 +68,14 @@ fn facts() -> Facts {
     facts.add("sizeof(struct fi_context2)", size_of::<Context>() as u64);
     constants!(facts, FI_MSG, FI_RECV, FI_TRANSMIT, FI_CONTEXT, FI_CONTEXT2, FI_MR_LOCAL);
     constants!(facts, FI_MR_VIRT_ADDR, FI_MR_ALLOCATED, FI_MR_PROV_KEY, FI_MR_ENDPOINT, FI_EP_RDM);
-    constants!(facts, FI_THREAD_DOMAIN, FI_RM_ENABLED, FI_SOCKADDR, FI_SOCKADDR_IN);
+    constants!(
+        facts,
+        FI_THREAD_DOMAIN,
+        FI_PROGRESS_MANUAL,
+        FI_RM_ENABLED,
+        FI_SOCKADDR,
+        FI_SOCKADDR_IN
+    );
     constants!(facts, FI_SOCKADDR_IN6, FI_ADDR_STR, FI_ADDR_UNSPEC, FI_WAIT_NONE, FI_WAIT_FD);
     constants!(facts, FI_CQ_FORMAT_MSG, FI_GETWAIT, FI_ENABLE, FI_EAGAIN, FI_ENODATA, FI_EAVAIL);
     facts.add("FI_VERSION(1, 9)", u64::from(API));

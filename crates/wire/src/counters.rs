@@ -78,6 +78,10 @@ counters! {
     ofi_received,
     /// Number of libfabric's provider; 0 none.
     ofi_provider,
+    /// Ranks of other hosts that are reached by libfabric now.
+    ofi_peers,
+    /// Ranks of other hosts that this one has exchanged datagrams with.
+    net_peers,
     /// Datagrams sent again because no acknowledgement came.
     datagrams_resent,
     /// Datagrams of the job that were dropped: had come before, outside the window, or without room for them.

@@ -2,7 +2,7 @@
 
 use super::Datagrams;
 use crate::net::now;
-use crate::ofi::{Fabric, Way};
+use crate::ofi::{Fabric, Way, Ways};
 use crate::outbox::Outbox;
 use hpvm_wire::envelope::Kind;
 use std::time::Duration;
@@ -13,7 +13,8 @@ impl Datagrams {
         match self.fabric {
             None => Way::None,
             Some(_) => {
-                self.asking += 1;
+                self.ways.asking += 1;
+                self.ways.due = 0;
                 Way::Wanted(0)
             }
         }
@@ -37,8 +38,18 @@ impl Datagrams {
         if let Way::Proven(to) = self.peers[index].way {
             self.nonce = self.nonce.wrapping_add(1 << 16);
             self.peers[index].way = Way::asked(to, self.nonce, now);
-            self.asking += 1;
+            self.ways.proven -= 1;
+            self.ways.asking += 1;
+            self.ways.due = now;
         }
+    }
+
+    /// A peer has sent something, perhaps one of those that are asked.
+    #[cold]
+    pub(super) fn lives_by_fabric(&mut self, now: u64, index: usize) {
+        let way = &mut self.peers[index].way;
+        way.is_alive(now);
+        self.ways.due = self.ways.due.min(way.next());
     }
 
     /// The answer to a probe has come; true when it was one by libfabric.
@@ -48,7 +59,8 @@ impl Datagrams {
         let right = body == asked.nonce.to_le_bytes();
         if right {
             self.peers[index].way = Way::Proven(asked.to);
-            self.asking -= 1;
+            self.ways.asking -= 1;
+            self.ways.proven += 1;
         }
         right
     }
@@ -61,7 +73,7 @@ impl Datagrams {
             let index = self.peer_index(rank);
             self.doubt_fabric(now, index);
         }
-        if self.asking > 0 {
+        if self.ways.due <= now {
             self.ask_by_fabric(now);
         }
     }
@@ -85,6 +97,8 @@ impl Datagrams {
             }
             self.peers[index].way.has_asked(now);
         }
+        let next = self.peers.iter().map(|peer| peer.way.next());
+        self.ways.due = next.min().unwrap_or(u64::MAX);
     }
 
     /// Makes a peer known to libfabric, once its card is there.
@@ -101,7 +115,7 @@ impl Datagrams {
                 Way::asked(to, self.nonce, now)
             }
             None => {
-                self.asking -= 1;
+                self.ways.asking -= 1;
                 Way::None
             }
         };
@@ -110,18 +124,21 @@ impl Datagrams {
     /// When `turn_fabric` has something to do, or the provider wants to be looked at.
     pub(super) fn fabric_deadline(&self) -> u64 {
         let Some(fabric) = &self.fabric else { return u64::MAX };
-        let rest = fabric.rest().map_or(u64::MAX, |rest| now() + rest);
-        match self.asking {
-            0 => rest,
-            _ => self.peers.iter().map(|peer| peer.way.next()).fold(rest, u64::min),
-        }
+        fabric.rest().map_or(u64::MAX, |rest| now() + rest).min(self.ways.due)
+    }
+
+    /// The provider's number, how many peers are reached by it, and the messages sent and received.
+    pub fn fabric_tally(&self) -> (u64, u64, u64, u64) {
+        let Some(fabric) = &self.fabric else { return (0, 0, 0, 0) };
+        let (provider, sent, received) = fabric.tally();
+        (provider, self.ways.proven.into(), sent, received)
     }
 
     /// Gives libfabric up when it does not work any more: the socket serves.
     pub(super) fn tidy_fabric(&mut self) {
         if self.fabric.as_ref().is_some_and(|fabric| fabric.is_dead()) {
             self.fabric = None;
-            self.asking = 0;
+            self.ways = Ways::default();
             self.peers.iter_mut().for_each(|peer| peer.way = Way::None);
         }
     }
