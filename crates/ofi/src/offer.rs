@@ -170,8 +170,12 @@ pub(crate) fn with_best<T>(
         return open(best);
     }
     let list = |ips: &mut dyn Iterator<Item = IpAddr>| {
-        let mut texts: Vec<String> = ips.map(|ip| ip.to_string()).collect();
-        texts.dedup();
+        let mut texts: Vec<String> = Vec::new();
+        for text in ips.map(|ip| ip.to_string()) {
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
         if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
     };
     Err(format!(

@@ -43,23 +43,28 @@ fn is_right(command: Command) {
     assert!(outcome.output.contains("right "), "{}", outcome.output);
 }
 
-/// What `hpvm jobs` says about each job of host 1.
+/// What `hpvm jobs` says about each job of these hosts, with the ranks of one of them: processes are the machine's, so it finds
+/// those of other tests' hosts, too.
 fn jobs(hosts: &Hosts) -> Vec<String> {
     let hpvm = prefix().join("bin/hpvm");
     let list = hosts.command(1, &hpvm).arg("jobs").output().expect("hpvm jobs");
     let list = String::from_utf8_lossy(&list.stdout).into_owned();
     let names = list.lines().skip(1).filter_map(|line| line.split_whitespace().next());
     let one = |name| hosts.command(1, &hpvm).args(["jobs", name]).output().expect("hpvm jobs");
-    names.map(|name| String::from_utf8_lossy(&one(name).stdout).into_owned()).collect()
+    let texts = names.map(|name| String::from_utf8_lossy(&one(name).stdout).into_owned());
+    let here = [hosts.processes(1), hosts.processes(2)].concat();
+    let is_here =
+        |text: &String| here.iter().any(|(pid, _)| text.contains(&format!("process {pid}:")));
+    texts.filter(is_here).collect()
 }
 
-/// Waits until `hpvm jobs` says all of these words of one job.
+/// Waits until `hpvm jobs` says each of these words of both ranks of one job.
 #[track_caller]
 fn until_jobs_say(hosts: &Hosts, words: &[&str]) {
     let start = Instant::now();
     loop {
         let jobs = jobs(hosts);
-        if jobs.iter().any(|job| words.iter().all(|word| job.contains(word))) {
+        if jobs.iter().any(|job| words.iter().all(|word| job.matches(word).count() == 2)) {
             return;
         }
         assert!(start.elapsed() < LIMIT, "{words:?}: not after {LIMIT:?}; {jobs:?}");
@@ -67,12 +72,15 @@ fn until_jobs_say(hosts: &Hosts, words: &[&str]) {
     }
 }
 
+/// Every rank of the other host is reached by libfabric: so all are there.
+const REACHED: &str = " to 2 of 2 ranks\n";
+
 /// Runs `during` while a job is under way by libfabric, and checks that it ends well.
 fn with_job(hosts: &Hosts, options: &[&str], seconds: &str, during: impl FnOnce() + Send) {
     let job = mpirun(hosts, options, &program("hosts"), &[seconds, "2"]);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            until_jobs_say(hosts, &["ofi sent", "ofi received"]);
+            until_jobs_say(hosts, &["ofi sent", "ofi received", REACHED]);
             during();
         });
         is_right(job);
@@ -83,7 +91,7 @@ fn with_job(hosts: &Hosts, options: &[&str], seconds: &str, during: impl FnOnce(
 fn the_provider_of_a_rank_is_shown_and_messages_take_it() {
     let Some(hosts) = hosts(2, &[]) else { return };
     for provider in [TCP, UDP] {
-        let lane = format!("lane to other hosts: ofi ({provider})");
+        let lane = format!("lane to other hosts: ofi ({provider}){REACHED}");
         with_job(&hosts, &named(provider), "4", || {
             until_jobs_say(&hosts, &["ofi sent", "ofi received", &lane]);
         });
@@ -146,49 +154,62 @@ fn a_second_network_takes_over() {
 #[test]
 fn a_network_that_stays_cut_ends_the_job() {
     let Some(hosts) = hosts(2, &[]) else { return };
-    let job = mpirun(&hosts, &["--net-timeout", "4"], &program("hosts"), &["100", "2"]);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            until_jobs_say(&hosts, &["ofi sent"]);
-            hosts.link(2, "net0", false);
+    for provider in [TCP, UDP] {
+        let options = [&named(provider)[..], &["--net-timeout", "4"]].concat();
+        let job = mpirun(&hosts, &options, &program("hosts"), &["100", "2"]);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                until_jobs_say(&hosts, &[REACHED]);
+                hosts.link(2, "net0", false);
+            });
+            let outcome = run_within(job, LIMIT);
+            assert_ne!(outcome.code, Some(0), "{provider}");
+            let text = outcome.output;
+            assert!(text.contains("gives up") && text.contains("does not answer host"), "{text}");
+            assert!(text.contains(&hosts.name(1)) && text.contains(&hosts.name(2)), "{text}");
         });
-        let outcome = run_within(job, LIMIT);
-        assert_ne!(outcome.code, Some(0));
-        let text = outcome.output;
-        assert!(text.contains("gives up") && text.contains("does not answer host"), "{text}");
-        assert!(text.contains(&hosts.name(1)) && text.contains(&hosts.name(2)), "{text}");
-    });
+        until_gone(&hosts);
+        hosts.link(2, "net0", true);
+    }
+}
+
+#[track_caller]
+fn until_gone(hosts: &Hosts) {
+    let start = Instant::now();
+    while (1..=2).any(|host| !hosts.processes(host).is_empty()) {
+        assert!(start.elapsed() < LIMIT, "{:?} {:?}", hosts.processes(1), hosts.processes(2));
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 #[test]
 fn a_killed_job_leaves_nothing() {
     let Some(hosts) = hosts(2, &[]) else { return };
-    let job = mpirun(&hosts, &[], &program("hosts"), &["100", "2"]);
     // Other tests of this machine have files of their own there.
     let ours = || -> Vec<String> {
         let files = std::fs::read_dir("/dev/shm").into_iter().flatten().flatten();
         let names = files.map(|file| file.file_name().to_string_lossy().into_owned());
         names.filter(|name| name.contains("ofi") || name.starts_with("fi_")).collect()
     };
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            until_jobs_say(&hosts, &["ofi sent"]);
-            assert_eq!(ours(), [""; 0]);
-            let ranks = hosts.processes(1);
-            let rank = ranks.iter().find(|(_, line)| line.ends_with("/hosts 100 2"));
-            let (pid, _) = rank.unwrap_or_else(|| panic!("no rank among {ranks:?}"));
-            // SAFETY: integers.
-            assert_eq!(unsafe { libc::kill(*pid, libc::SIGKILL) }, 0);
+    for (provider, host) in [(TCP, 1), (TCP, 2), (UDP, 1), (UDP, 2)] {
+        let job = mpirun(&hosts, &named(provider), &program("hosts"), &["100", "2"]);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                until_jobs_say(&hosts, &[REACHED]);
+                assert_eq!(ours(), [""; 0]);
+                let ranks = hosts.processes(host);
+                let rank = ranks.iter().find(|(_, line)| line.ends_with("/hosts 100 2"));
+                let (pid, _) = rank.unwrap_or_else(|| panic!("no rank among {ranks:?}"));
+                // SAFETY: integers.
+                assert_eq!(unsafe { libc::kill(*pid, libc::SIGKILL) }, 0);
+            });
+            let outcome = run_within(job, LIMIT);
+            assert_ne!(outcome.code, Some(0), "{}", outcome.output);
+            assert!(outcome.output.contains("SIGKILL"), "{}", outcome.output);
         });
-        let outcome = run_within(job, LIMIT);
-        assert_ne!(outcome.code, Some(0), "{}", outcome.output);
-    });
-    let start = Instant::now();
-    while (1..=2).any(|host| !hosts.processes(host).is_empty()) {
-        assert!(start.elapsed() < LIMIT, "{:?} {:?}", hosts.processes(1), hosts.processes(2));
-        std::thread::sleep(Duration::from_millis(20));
+        until_gone(&hosts);
+        assert_eq!(ours(), [""; 0]);
     }
-    assert_eq!(ours(), [""; 0]);
 }
 
 #[test]
@@ -207,4 +228,8 @@ fn what_can_not_be_had_is_refused_in_a_sentence() {
     std::fs::write(folder.path().join("libfabric.so.1"), "no library").expect("a file");
     let path = format!("LD_LIBRARY_PATH={}", folder.path().display());
     refused(&["-x", &path], &["libfabric can't be loaded", "libfabric1"]);
+    // Who does not ask for it does not notice.
+    for lane in ["auto", "udp"] {
+        is_right(mpirun(&hosts, &["--lane", lane, "-x", &path], &program("hosts"), &["0.2", "2"]));
+    }
 }
