@@ -103,6 +103,7 @@ fn collect() -> Vec<(&'static str, &'static str, Value)> {
         ("membarrier", "cheap sleeping (membarrier)", json!(has_membarrier())),
         ("pidfd", "process descriptors (pidfd)", json!(has_pidfd())),
         ("xdp", "datagrams past the kernel (--lane xdp)", json!(xdp())),
+        ("ofi", "messages of libfabric (--lane ofi)", json!(ofi())),
         ("ptrace_scope", "ptrace_scope", json!(file("/proc/sys/kernel/yama/ptrace_scope"))),
     ]
 }
@@ -111,6 +112,14 @@ fn collect() -> Vec<(&'static str, &'static str, Value)> {
 fn xdp() -> String {
     match hpvm_xdp::probe() {
         Ok(()) => "yes".to_owned(),
+        Err(why) => format!("no: {why}"),
+    }
+}
+
+/// Whether `--lane ofi` can be had, and by which providers.
+fn ofi() -> String {
+    match hpvm_ofi::probe() {
+        Ok(found) => format!("yes: {}", found.text()),
         Err(why) => format!("no: {why}"),
     }
 }

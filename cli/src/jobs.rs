@@ -282,21 +282,30 @@ fn word(state: &State) -> &'static str {
 }
 
 /// How a rank's datagrams go to other hosts, where it has sent some.
-fn lane(seen: &Seen) -> Option<&'static str> {
+fn lane(seen: &Seen) -> Option<String> {
     let count =
         |name| seen.counters.iter().find(|(n, _)| *n == name).map_or(0, |(_, value)| *value);
-    match (count("xdp_mode"), count("datagrams_sent")) {
-        (1, _) => Some("xdp (generic mode, copied)"),
-        (2, _) => Some("xdp (native mode, copied)"),
-        (3, _) => Some("xdp (native mode, zero-copy)"),
-        (_, 0) => None,
-        _ => Some("udp"),
+    if let Some(provider) = hpvm_ofi::word(count("ofi_provider")) {
+        let (reached, all) = (count("ofi_peers"), count("net_peers"));
+        let rest = if reached < all { ", udp to the others" } else { "" };
+        return Some(format!("ofi ({provider}) to {reached} of {all} ranks{rest}"));
     }
+    let word = match (count("xdp_mode"), count("datagrams_sent")) {
+        (1, _) => "xdp (generic mode, copied)",
+        (2, _) => "xdp (native mode, copied)",
+        (3, _) => "xdp (native mode, zero-copy)",
+        (_, 0) => return None,
+        _ => "udp",
+    };
+    Some(word.to_owned())
 }
 
 /// The counters that are not 0.
 fn counters(seen: &Seen) -> String {
-    let some = seen.counters.iter().filter(|(name, value)| *value > 0 && *name != "xdp_mode");
+    let some = seen.counters.iter();
+    // What `lane` has said.
+    let said = ["xdp_mode", "ofi_provider", "ofi_peers", "net_peers"];
+    let some = some.filter(|(name, n)| *n > 0 && !said.contains(name));
     let some: Vec<_> =
         some.map(|(name, value)| format!("{} {value}", name.replace('_', " "))).collect();
     some.join(", ")

@@ -92,6 +92,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
     all.push(shared_memory());
     all.push(single_copy());
     all.push(past_kernel());
+    all.push(fabric());
     all.extend(data_folder(&data));
     all.extend(doctor_server::findings(&data, set.is_some()));
     all.push(doctor_groups::finding(&data));
@@ -282,6 +283,14 @@ fn past_kernel() -> Finding {
                  capabilities as ambient ones"
             ),
         ),
+    }
+}
+
+/// Nothing is wrong without it either.
+fn fabric() -> Finding {
+    match hpvm_ofi::probe() {
+        Ok(found) => good("network", format!("mpirun --lane ofi can be had: {}", found.text())),
+        Err(why) => good("network", format!("mpirun --lane ofi can't be had: {why}")),
     }
 }
 

@@ -169,7 +169,7 @@ fn card(listener: &TcpListener) -> Result<Card, String> {
     let port = listener.local_addr().map_err(failed)?.port();
     let found = interfaces::choose(&interfaces::all().map_err(failed)?, &Choice::All)?;
     let addresses = found.into_iter().map(|interface| interface.subnet).collect();
-    Ok(Card { port, liveness_port: port, host: host_name(), addresses })
+    Ok(Card { port, liveness_port: port, host: host_name(), addresses, fabric: None })
 }
 
 fn host_name() -> String {

@@ -51,6 +51,11 @@ const VARIABLES_READ: &[(&str, &str)] = &[
         "as --launch-agent and --ssh-args, where those are not given",
     ),
     ("HPVM_LANE", "as --lane; read by the ranks"),
+    (
+        "HPVM_OFI_PROVIDER",
+        "read by the ranks, with --lane ofi. The provider of libfabric, spelled as fi_info does (tcp;ofi_rxm). Default: the \
+         one that libfabric prefers and that has an address at an interface in use (network.md)",
+    ),
     ("HPVM_NET", "as --net; read by the ranks, and by tasks of PVM"),
     ("HPVM_NET_TIMEOUT", "as --net-timeout; also read by the ranks"),
     (

@@ -4,6 +4,7 @@
 mod jobs;
 
 use hpvm_mux::Mux;
+use hpvm_net::Lane;
 use hpvm_reliable::Config;
 use hpvm_transport::conformance::Fixture;
 use hpvm_transport::{
@@ -140,12 +141,26 @@ impl Segment for Attended {
 /// `per_host` processes on each "host": they share memory, the others are reached by sockets.
 struct Hosts {
     per_host: u32,
+    lane: Lane,
     ends: Vec<Rc<Inner>>,
 }
 
 impl Hosts {
-    fn new(per_host: u32) -> Hosts {
-        Hosts { per_host, ends: Vec::new() }
+    fn new(per_host: u32, lane: Lane) -> Hosts {
+        Hosts { per_host, lane, ends: Vec::new() }
+    }
+
+    /// By libfabric, or, where that is not there, counted as skipped and by UDP.
+    fn by_ofi(provider: &str) -> Hosts {
+        let found = hpvm_ofi::probe();
+        let has = |found: &hpvm_ofi::Found| found.providers.iter().any(|name| name == provider);
+        let why = match &found {
+            Ok(found) if has(found) => return Hosts::new(1, Lane::Ofi(Some(provider.to_owned()))),
+            Ok(found) => format!("no provider {provider} here: {}", found.text()),
+            Err(why) => why.clone(),
+        };
+        hpvm_tests::skip::skipped(&why);
+        Hosts::new(1, Lane::Udp)
     }
 }
 
@@ -153,7 +168,7 @@ impl Fixture for Hosts {
     type Endpoint = Attended;
 
     fn open(&mut self, size: u32) -> Vec<Attended> {
-        let muxes = jobs::open(size, self.per_host).into_iter();
+        let muxes = jobs::open_lane(size, self.per_host, &self.lane).into_iter();
         let inner = |mux| Inner { mux: RefCell::new(mux), inbox: Default::default() };
         self.ends = muxes.map(|mux| Rc::new(inner(mux))).collect();
         self.ends.iter().cloned().map(Attended).collect()
@@ -175,10 +190,20 @@ impl Fixture for Hosts {
 
 mod one_each {
     use super::*;
-    hpvm_transport::conformance_suite!(Hosts::new(1));
+    hpvm_transport::conformance_suite!(Hosts::new(1, Lane::Udp));
 }
 
 mod two_each {
     use super::*;
-    hpvm_transport::conformance_suite!(Hosts::new(2));
+    hpvm_transport::conformance_suite!(Hosts::new(2, Lane::Udp));
+}
+
+mod by_libfabric_and_tcp {
+    use super::*;
+    hpvm_transport::conformance_suite!(Hosts::by_ofi("tcp;ofi_rxm"));
+}
+
+mod by_libfabric_and_udp {
+    use super::*;
+    hpvm_transport::conformance_suite!(Hosts::by_ofi("udp;ofi_rxd"));
 }

@@ -1,7 +1,7 @@
 //! Two jobs on different hosts that are linked: large messages go between them by streams, as inside of a job.
 
 use hpvm_mux::{LinkEnds, Mux};
-use hpvm_net::{JobKey, MIN_STREAMED, Opened, Settings, interfaces};
+use hpvm_net::{JobKey, Lane, MIN_STREAMED, Opened, Settings, interfaces};
 use hpvm_shm::{Mapping, Shm};
 use hpvm_transport::{Head, Landing, Memory, Packets, Rank, Streamed, Streams};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ fn sockets(member: u32) -> Opened {
         interfaces,
         host: "here".to_owned(),
         timeout: 60_000_000_000,
-        xdp: false,
+        lane: Lane::Udp,
         far: Vec::new(),
     };
     Opened::new(settings).expect("sockets")

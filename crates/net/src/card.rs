@@ -1,6 +1,7 @@
 //! Business cards: where a process may be reached, as text in the process manager's key space.
 //!
-//! `PORT,LIVENESS PORT,HOST,ADDRESS/PREFIX,ADDRESS/PREFIX,...`, one word without spaces. Which of the addresses
+//! `PORT,LIVENESS PORT,HOST,ADDRESS/PREFIX,ADDRESS/PREFIX,...`, one word without spaces; with libfabric also
+//! `ofi:PROVIDER:ADDRESS` behind the host, in which `+` stands for `;` and the address is in hexadecimal. Which of the addresses
 //! really reaches the process is found out by trying.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -38,6 +39,39 @@ impl AddressAndPrefix {
     }
 }
 
+/// Where a process is reached by libfabric.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FabricCard {
+    pub provider: String,
+    /// In the provider's form, at most [`hpvm_ofi::LONGEST_ADDRESS`] bytes.
+    pub address: Vec<u8>,
+}
+
+/// Letters of a provider's name that are told.
+const PROVIDER: usize = 40;
+
+impl FabricCard {
+    fn text(&self) -> String {
+        let hex: String = self.address.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{FABRIC}{}:{hex}", self.provider.replace(';', "+"))
+    }
+
+    fn parse(text: &str) -> Option<FabricCard> {
+        let (provider, hex) = text.split_once(':')?;
+        let fits = (1..=PROVIDER).contains(&provider.len())
+            && (1..=hpvm_ofi::LONGEST_ADDRESS).contains(&(hex.len() / 2))
+            && hex.len().is_multiple_of(2)
+            && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let digits = |at: usize| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok();
+        let address: Option<Vec<u8>> =
+            fits.then(|| (0..hex.len()).step_by(2).map(digits).collect()).flatten();
+        Some(FabricCard { provider: provider.replace('+', ";"), address: address? })
+    }
+}
+
+/// What a card's part for libfabric begins with: no address does.
+const FABRIC: &str = "ofi:";
+
 /// Where one process listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Card {
@@ -47,6 +81,7 @@ pub struct Card {
     pub liveness_port: u16,
     /// Name of the host, for messages.
     pub host: String,
+    pub fabric: Option<FabricCard>,
     /// Its addresses, at most [`MAX_ADDRESSES`].
     pub addresses: Vec<AddressAndPrefix>,
 }
@@ -56,6 +91,9 @@ impl Card {
         let fits = |c: &char| c.is_ascii_graphic() && !matches!(c, ',' | ';' | '=');
         let host: String = self.host.chars().filter(fits).take(HOST).collect();
         let mut text = format!("{},{},{host}", self.port, self.liveness_port);
+        if let Some(fabric) = self.fabric.as_ref().filter(|f| f.provider.len() <= PROVIDER) {
+            text = format!("{text},{}", fabric.text());
+        }
         for subnet in self.addresses.iter().take(MAX_ADDRESSES) {
             let next = format!(",{}/{}", subnet.ip, subnet.prefix);
             if text.len() + next.len() > LONGEST {
@@ -80,7 +118,14 @@ impl Card {
         let (port, liveness_port) = (port()?, port()?);
         let host = parts.next().unwrap_or("").to_owned();
         let mut addresses = Vec::new();
+        let mut fabric = None;
         for part in parts {
+            if let Some(text) = part.strip_prefix(FABRIC) {
+                let read = FabricCard::parse(text).filter(|_| fabric.is_none());
+                fabric =
+                    Some(read.ok_or_else(|| bad("something else than one ofi:PROVIDER:ADDRESS"))?);
+                continue;
+            }
             if addresses.len() == MAX_ADDRESSES {
                 return Err(bad("too many addresses"));
             }
@@ -95,7 +140,7 @@ impl Card {
         if addresses.is_empty() {
             return Err(bad("no address"));
         }
-        Ok(Card { port, liveness_port, host, addresses })
+        Ok(Card { port, liveness_port, host, fabric, addresses })
     }
 
     /// The addresses in the order in which they are worth trying from a host that has `own`:
@@ -128,18 +173,26 @@ mod tests {
     #[test]
     fn text_round_trip() {
         let addresses = vec![subnet("10.0.0.1/24"), subnet("fd00::1/64")];
-        let card = Card { port: 40000, liveness_port: 40001, host: "a.b".into(), addresses };
+        let host = "a.b".into();
+        let card = Card { port: 40000, liveness_port: 40001, host, fabric: None, addresses };
         assert_eq!(card.text(), "40000,40001,a.b,10.0.0.1/24,fd00::1/64");
-        assert_eq!(Card::parse(&card.text()), Ok(card));
+        assert_eq!(Card::parse(&card.text()).as_ref(), Ok(&card));
+        let fabric = FabricCard { provider: "tcp;ofi_rxm".into(), address: vec![2, 0, 255] };
+        let card = Card { fabric: Some(fabric), ..card };
+        let text = "40000,40001,a.b,ofi:tcp+ofi_rxm:0200ff,10.0.0.1/24,fd00::1/64";
+        assert_eq!(card.text(), text);
+        assert_eq!(Card::parse(text), Ok(card));
     }
 
     #[test]
     fn a_card_fits_one_value() {
         let long = subnet("2001:db8:1234:5678:9abc:def0:1234:5678/128");
+        let address = vec![0xff; hpvm_ofi::LONGEST_ADDRESS];
         let card = Card {
             port: 65535,
             liveness_port: 65535,
             host: "a; b=".repeat(99),
+            fabric: Some(FabricCard { provider: "p".repeat(PROVIDER), address }),
             addresses: vec![long; 100],
         };
         assert!(card.text().len() <= LONGEST);
@@ -160,6 +213,13 @@ mod tests {
             ("1,2,h,10.0.0.1", "ADDRESS/PREFIX"),
             ("1,2,h,10.0.0.1/33", "ADDRESS/PREFIX"),
             ("1,2,h,fd00::1/129", "ADDRESS/PREFIX"),
+            ("1,2,h,ofi:tcp,10.0.0.1/24", "ofi:PROVIDER"),
+            ("1,2,h,ofi::00,10.0.0.1/24", "ofi:PROVIDER"),
+            ("1,2,h,ofi:tcp:0,10.0.0.1/24", "ofi:PROVIDER"),
+            ("1,2,h,ofi:tcp:+1,10.0.0.1/24", "ofi:PROVIDER"),
+            ("1,2,h,ofi:tcp:,10.0.0.1/24", "ofi:PROVIDER"),
+            ("1,2,h,ofi:a:00,ofi:a:00,10.0.0.1/24", "ofi:PROVIDER"),
+            (&format!("1,2,h,ofi:a:{}", "0".repeat(258)), "ofi:PROVIDER"),
             (&("1,2,h".to_owned() + &",10.0.0.1/8".repeat(MAX_ADDRESSES + 1)), "too many"),
         ] {
             let error = Card::parse(text).unwrap_err();

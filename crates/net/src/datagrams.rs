@@ -5,6 +5,7 @@ use crate::address::Address;
 use crate::auth::{DirectionKey, JobKey};
 use crate::card::{Card, is_link_local};
 use crate::interfaces::Interface;
+use crate::ofi::{Fabric, Way, Ways};
 use crate::outbox::{Left, Outbox};
 use crate::search::Search;
 use crate::socket::{Received, Socket, largest_payload};
@@ -14,6 +15,8 @@ use hpvm_wire::envelope::{ENVELOPE, Envelope, Kind, Unverified};
 use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
+
+mod fabric;
 
 /// Datagrams that wait for the way to a peer to be found, each. More are lost, as on a network.
 const PARKED: usize = 16;
@@ -34,6 +37,8 @@ struct Peer {
     inward: DirectionKey,
     /// Where its datagrams go: a guess while the search goes on.
     path: Option<Address>,
+    /// How it is reached by libfabric.
+    way: Way,
     /// It has answered at `path`.
     proven: bool,
     /// The highest number of a datagram that has come from it.
@@ -73,6 +78,9 @@ pub struct Datagrams {
     pub socket: Socket,
     /// Most datagrams take this way, where there is one.
     pub past_kernel: Option<Box<PastKernel>>,
+    /// Or this one.
+    pub fabric: Option<Box<Fabric>>,
+    ways: Ways,
     outbox: Outbox,
     /// One more than the index of each rank in `peers`; 0: none yet. All that a peer
     /// costs which nobody talks to.
@@ -99,7 +107,7 @@ impl Datagrams {
     pub fn new(
         (rank, size): (u32, u32),
         key: JobKey,
-        (socket, past_kernel): (Socket, Option<Box<PastKernel>>),
+        (socket, past_kernel, fabric): (Socket, Option<Box<PastKernel>>, Option<Box<Fabric>>),
         own: Vec<Interface>,
         directory: Directory,
     ) -> Datagrams {
@@ -111,6 +119,8 @@ impl Datagrams {
             key,
             socket,
             past_kernel,
+            fabric,
+            ways: Ways::default(),
             outbox: Outbox::new(),
             index: vec![0; size as usize].into(),
             peers: Vec::new(),
@@ -135,11 +145,13 @@ impl Datagrams {
 
     #[cold]
     fn meet(&mut self, rank: u32) -> usize {
+        let way = self.first_way();
         self.peers.push(Peer {
             rank,
             outward: self.key.direction(self.rank, rank),
             inward: self.key.direction(rank, self.rank),
             path: None,
+            way,
             proven: false,
             highest: 0,
             search: None,
@@ -195,6 +207,7 @@ impl Datagrams {
         if self.outbox.is_empty() {
             return Left::Gone;
         }
+        self.flush_by_fabric(now);
         let left = self.outbox.flush(&self.socket);
         if left == Left::TooLarge {
             self.measure(self.outbox.rank());
@@ -242,9 +255,19 @@ impl Datagrams {
                 Err(true) => {}
             }
         }
+        if let Some(fabric) = &mut self.fabric {
+            match fabric.receive(buffer) {
+                Ok(received) => return Ok(Some(received)),
+                Err(false) => return Ok(None),
+                Err(true) => {}
+            }
+        }
         let received = self.socket.receive(buffer, named);
         if let Some(past) = &mut self.past_kernel {
             past.looked(matches!(received, Ok(Some(_))));
+        }
+        if let Some(fabric) = &mut self.fabric {
+            fabric.looked(matches!(received, Ok(Some(_))));
         }
         received
     }
@@ -252,7 +275,8 @@ impl Datagrams {
     /// Whether something waits to be received.
     pub fn readable(&mut self, now: u64) -> bool {
         let past = self.past_kernel.as_mut().is_some_and(|past| past.readable(now));
-        past || self.socket.readable()
+        let fabric = self.fabric.as_mut().is_some_and(|fabric| fabric.readable());
+        past || fabric || self.socket.readable()
     }
 
     /// Gives up what does not work any more.
@@ -261,17 +285,19 @@ impl Datagrams {
         if self.past_kernel.as_ref().is_some_and(|past| past.is_dead()) {
             self.past_kernel = None;
         }
+        self.tidy_fabric();
     }
 
-    /// Checks a datagram that has come.
+    /// Checks a datagram that has come in what was received.
     #[inline]
     pub fn admit<'a>(
         &mut self,
         now: u64,
         datagram: &Unverified<'a>,
-        from: Option<&Address>,
+        received: &Received,
     ) -> Admitted<'a> {
         let Unverified { envelope, signed, mac, body } = *datagram;
+        let (from, by_fabric) = (received.from.as_ref(), received.by_fabric);
         let Envelope { job, kind, src, dst, number, .. } = envelope;
         if job != self.job || dst != self.rank || src as usize >= self.index.len() || src == dst {
             return self.stranger();
@@ -295,9 +321,14 @@ impl Datagrams {
                 self.heard_from(now, index, from);
             }
         }
+        if self.ways.asking > 0 {
+            self.lives_by_fabric(now, index);
+        }
         match kind {
             Kind::Data => return Admitted::Data(src, body),
-            Kind::Probe if fresh => self.answer(now, index, body, from),
+            // What has come by the socket meanwhile may have a higher number. The answer goes where everything goes, so
+            // a probe that is replayed leads nowhere.
+            Kind::Probe if fresh || by_fabric => self.answer(now, index, body, from),
             Kind::Probe => {}
             Kind::Answer => self.answered(index, body),
         }
@@ -352,6 +383,9 @@ impl Datagrams {
 
     #[cold]
     fn answered(&mut self, index: usize, body: &[u8]) {
+        if self.answered_by_fabric(index, body) {
+            return;
+        }
         let peer = &mut self.peers[index];
         let Some(search) = &peer.search else { return };
         let Some(path) = search.answered(body) else { return };
@@ -376,14 +410,20 @@ impl Datagrams {
 
     /// Sends a probe or an answer: at once, and never mind if it is lost.
     fn send_plain(&mut self, index: usize, kind: Kind, body: &[u8], to: &Address) {
+        let datagram = self.plain(index, kind, body);
+        let _ = self.socket.send(to, &datagram);
+        self.tally.sent += 1;
+    }
+
+    /// A datagram that leaves at once, alone.
+    fn plain(&mut self, index: usize, kind: Kind, body: &[u8]) -> Vec<u8> {
         self.number += 1;
         let peer = &self.peers[index];
         let (job, src, dst, number) = (self.job, self.rank, peer.rank, self.number);
         let len = body.len() as u16;
         let signed = Envelope { job, kind, src, dst, number, len }.bytes();
         let mac = peer.outward.mac(&signed, body);
-        let _ = self.socket.send(to, &[&signed[..], &mac, body].concat());
-        self.tally.sent += 1;
+        [&signed[..], &mac, body].concat()
     }
 
     /// Begins to search the way to a peer among all that its card names.
@@ -490,6 +530,7 @@ impl Datagrams {
         if self.searching > 0 {
             self.probe_all(now);
         }
+        self.turn_fabric(now);
     }
 
     #[cold]
@@ -503,15 +544,18 @@ impl Datagrams {
 
     /// When `turn` has something to do.
     pub fn deadline(&self) -> Option<u64> {
+        let fabric = Some(self.fabric_deadline()).filter(|time| *time != u64::MAX);
         if self.searching == 0 {
-            return None;
+            return fabric;
         }
-        self.peers.iter().filter_map(|p| p.search.as_ref().map(|s| s.next())).min()
+        let searches = self.peers.iter().filter_map(|p| p.search.as_ref().map(|s| s.next()));
+        searches.chain(fabric).min()
     }
 
     /// A peer does not answer: looks for another way to it, while the present one stays in use.
     pub fn doubt(&mut self, now: u64, rank: u32) {
         let index = self.peer_index(rank);
+        self.doubt_fabric(now, index);
         if self.peers[index].search.is_none() {
             self.search(now, index);
         }
@@ -587,6 +631,11 @@ impl Datagrams {
             Some(path) => format!("rank {rank}{on} (at {path})"),
             None => format!("rank {rank}{on} (no address of it has answered)"),
         }
+    }
+
+    /// How many peers there are.
+    pub fn known(&self) -> usize {
+        self.peers.len()
     }
 
     /// Datagrams that the system refused to send.

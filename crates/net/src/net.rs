@@ -5,6 +5,7 @@ use crate::bulk::{self, MIN_STREAMED, Streams};
 use crate::card::Card;
 use crate::datagrams::{Admitted, Datagrams, Directory};
 use crate::interfaces::Interface;
+use crate::ofi::Fabric;
 use crate::ping::LivenessPort;
 use crate::socket::{LARGEST, Socket};
 use crate::watch::Watch;
@@ -44,10 +45,21 @@ pub struct Settings {
     pub host: String,
     /// Time without any sign of life after which a peer is given up, nanoseconds.
     pub timeout: u64,
-    /// Datagrams go past the kernel (AF_XDP), or nothing is opened.
-    pub xdp: bool,
+    /// How datagrams go, or nothing is opened.
+    pub lane: Lane,
     /// Whether each rank is at another site, so that only a gateway reaches it: its card is the gateway's. Empty: none is.
     pub far: Vec<bool>,
+}
+
+/// How datagrams go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// Through the kernel.
+    Udp,
+    /// Past the kernel (AF_XDP).
+    Xdp,
+    /// In messages of libfabric, by the provider of this name, or by the one that it prefers.
+    Ofi(Option<String>),
 }
 
 /// Sockets that are open but talk to nobody yet: their port can be told to others.
@@ -55,6 +67,7 @@ pub struct Opened {
     settings: Settings,
     socket: Socket,
     past_kernel: Option<(PastKernel, String)>,
+    fabric: Option<Fabric>,
     listener: TcpListener,
     liveness_port: LivenessPort,
 }
@@ -113,16 +126,25 @@ impl Opened {
         let failed = |e| format!("opening a socket for other hosts: {e}");
         let (socket, listener) = settled(open).map_err(failed)?;
         let liveness_port = LivenessPort::reserve(six, only).map_err(failed)?;
-        let past_kernel = match settings.xdp {
-            true => Some(PastKernel::open(own, &socket, only.map(|(ip, _)| ip))?),
-            false => None,
-        };
-        Ok(Opened { settings, socket, past_kernel, listener, liveness_port })
+        let (mut past_kernel, mut fabric) = (None, None);
+        match &settings.lane {
+            Lane::Udp => {}
+            Lane::Xdp => {
+                past_kernel = Some(PastKernel::open(own, &socket, only.map(|(ip, _)| ip))?);
+            }
+            Lane::Ofi(provider) => fabric = Some(Fabric::open(own, provider.clone())?),
+        }
+        Ok(Opened { settings, socket, past_kernel, fabric, listener, liveness_port })
     }
 
     /// How datagrams pass the kernel, and why not better, for people; `None`: they don't.
     pub fn xdp(&self) -> Option<&str> {
         self.past_kernel.as_ref().map(|(_, words)| words.as_str())
+    }
+
+    /// Which provider of libfabric is used, and where, for people; `None`: none.
+    pub fn ofi(&self) -> Option<String> {
+        self.fabric.as_ref().map(Fabric::text)
     }
 
     /// What the others need to know to find this process.
@@ -132,6 +154,7 @@ impl Opened {
             port: self.socket.port(),
             liveness_port: self.liveness_port.port(),
             host: self.settings.host.clone(),
+            fabric: self.fabric.as_ref().map(Fabric::card),
             addresses,
         }
     }
@@ -142,8 +165,8 @@ impl Opened {
     /// # Errors
     /// Settings that make no sense.
     pub fn join(self, key: JobKey, directory: Directory) -> Result<Net, String> {
-        let Opened { settings, socket, past_kernel, listener, liveness_port } = self;
-        let socket = (socket, past_kernel.map(|(past, _)| Box::new(past)));
+        let Opened { settings, socket, past_kernel, fabric, listener, liveness_port } = self;
+        let socket = (socket, past_kernel.map(|(past, _)| Box::new(past)), fabric.map(Box::new));
         let below = if socket.0.six() { BELOW_V6 } else { BELOW_V4 };
         let config = Config {
             // The same on all hosts, whatever their families: IPv4's smaller headers leave room.
@@ -215,7 +238,8 @@ impl Net {
     /// Descriptors whose readability means that something has come.
     pub fn descriptors(&self) -> Vec<RawFd> {
         let past = self.datagrams.past_kernel.iter().flat_map(|past| past.descriptors());
-        past.chain([self.datagrams.socket.fd(), self.streams.descriptor()]).collect()
+        let fabric = self.datagrams.fabric.iter().filter_map(|fabric| fabric.descriptor());
+        past.chain(fabric).chain([self.datagrams.socket.fd(), self.streams.descriptor()]).collect()
     }
 
     /// What comes later to be watched also wakes who waits at `epoll`, which outlives this.
@@ -310,8 +334,8 @@ impl Net {
                     break;
                 };
                 rest = later;
-                let from = received.from.as_ref();
-                let Admitted::Data(src, body) = self.datagrams.admit(now, &datagram, from) else {
+                let admitted = self.datagrams.admit(now, &datagram, &received);
+                let Admitted::Data(src, body) = admitted else {
                     continue;
                 };
                 let mut deliver = |head: Head, data: &[u8]| {
@@ -462,6 +486,7 @@ impl Net {
         let bulk = self.streams.counters();
         let past_kernel = self.datagrams.past_kernel.as_ref();
         let past_kernel = past_kernel.map_or((0, 0, 0), |past| past.tally());
+        let fabric = self.datagrams.fabric_tally();
         let dropped = hub.duplicates
             + hub.replayed
             + hub.outside
@@ -474,6 +499,11 @@ impl Net {
             (&counters.xdp_mode, past_kernel.0),
             (&counters.xdp_sent, past_kernel.1),
             (&counters.xdp_received, past_kernel.2),
+            (&counters.net_peers, self.datagrams.known() as u64),
+            (&counters.ofi_provider, fabric.0),
+            (&counters.ofi_peers, fabric.1),
+            (&counters.ofi_sent, fabric.2),
+            (&counters.ofi_received, fabric.3),
             (&counters.datagrams_resent, hub.retransmitted),
             (&counters.datagrams_dropped, dropped),
             (&counters.strangers, tally.strangers + bulk.strangers + bulk.forged),

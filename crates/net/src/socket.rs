@@ -21,6 +21,8 @@ pub struct Received {
     pub len: usize,
     /// Its sender, if that was asked for.
     pub from: Option<Address>,
+    /// It came by libfabric, not by the socket.
+    pub by_fabric: bool,
 }
 
 /// The socket.
@@ -180,7 +182,7 @@ impl Socket {
             };
         }
         let from = named.then(|| Address::from_raw(raw, size));
-        Ok(Some(Received { len: got as usize, from }))
+        Ok(Some(Received { len: got as usize, from, by_fabric: false }))
     }
 
     /// Sends one datagram.

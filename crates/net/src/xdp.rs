@@ -5,16 +5,10 @@
 use crate::address::Address;
 use crate::interfaces::Interface;
 use crate::socket::{Received, Socket};
+use crate::turns::Turns;
 use hpvm_xdp::{Mode, Xdp};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::RawFd;
-
-/// Looks past the kernel for each look into the socket, which costs ten times as much: after something came by the
-/// socket, and at most, after looks in vain.
-const OFTEN: u32 = 2;
-const SELDOM: u32 = 64;
-/// Looks in vain into the socket until there are fewer.
-const IN_VAIN: u32 = 16;
 
 /// Whether this process may use XDP at all, on whatever interface.
 ///
@@ -27,9 +21,7 @@ pub fn xdp_usable() -> Result<(), String> {
 /// The sockets past the kernel.
 pub struct PastKernel {
     xdp: Xdp,
-    looks: u32,
-    every: u32,
-    vain: u32,
+    turns: Turns,
     six: bool,
 }
 
@@ -55,7 +47,7 @@ impl PastKernel {
             }
         }
         let (xdp, words) = Xdp::open(interfaces, socket.port(), only, Mode::ZeroCopy)?;
-        let past = PastKernel { xdp, looks: 0, every: OFTEN, vain: 0, six: socket.six() };
+        let past = PastKernel { xdp, turns: Turns::new(), six: socket.six() };
         Ok((past, words.join("; ")))
     }
 
@@ -76,28 +68,16 @@ impl PastKernel {
     #[inline]
     pub fn receive(&mut self, now: u64, buffer: &mut [u8], named: bool) -> Result<Received, bool> {
         let Some(received) = self.xdp.receive(now, buffer) else {
-            self.looks += 1;
-            let socket = self.looks >= self.every;
-            if socket {
-                self.looks = 0;
-            }
-            return Err(socket);
+            return Err(self.turns.is_socket());
         };
         let from = if named { self.name(&received) } else { None };
-        Ok(Received { len: received.len, from })
+        Ok(Received { len: received.len, from, by_fabric: false })
     }
 
     /// What a look into the socket has brought.
     #[inline]
     pub fn looked(&mut self, came: bool) {
-        if came {
-            (self.every, self.vain) = (OFTEN, 0);
-            return;
-        }
-        self.vain += 1;
-        if self.vain >= IN_VAIN {
-            (self.every, self.vain) = ((2 * self.every).min(SELDOM), 0);
-        }
+        self.turns.looked(came);
     }
 
     #[cold]

@@ -72,6 +72,16 @@ counters! {
     xdp_received,
     /// How datagrams pass the kernel: 0 not, 1 in generic mode, 2 in native mode copied, 3 zero-copy.
     xdp_mode,
+    /// Messages sent by libfabric, each with one or more datagrams.
+    ofi_sent,
+    /// Messages received by libfabric, each with one or more datagrams.
+    ofi_received,
+    /// Number of libfabric's provider; 0 none.
+    ofi_provider,
+    /// Ranks of other hosts that are reached by libfabric now.
+    ofi_peers,
+    /// Ranks of other hosts that this one has exchanged datagrams with.
+    net_peers,
     /// Datagrams sent again because no acknowledgement came.
     datagrams_resent,
     /// Datagrams of the job that were dropped: had come before, outside the window, or without room for them.

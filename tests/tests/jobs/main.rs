@@ -38,6 +38,7 @@ mod long_run;
 mod mistakes;
 mod models;
 mod network;
+mod ofi;
 mod portals;
 mod pvm;
 mod pvm_fortran;

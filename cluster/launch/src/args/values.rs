@@ -128,10 +128,10 @@ pub fn parse_net_timeout(shown: &str, value: &OsStr) -> Result<Duration, LaunchE
 /// The value of `--lane`, for all ranks.
 pub fn parse_lane(shown: &str, value: &OsStr) -> Result<(), LaunchError> {
     match value.to_str() {
-        Some("auto" | "udp" | "xdp") => Ok(()),
+        Some("auto" | "udp" | "xdp" | "ofi") => Ok(()),
         _ => {
             let text = value.to_string_lossy();
-            Err(LaunchError::usage(format!("'{shown} {text}': give auto, udp or xdp")))
+            Err(LaunchError::usage(format!("'{shown} {text}': give auto, udp, xdp or ofi")))
         }
     }
 }

@@ -5,7 +5,7 @@ use hpvm_mpi::comm::dynamic::{text_of, words_of};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
 use hpvm_mux::LinkEnds;
-use hpvm_net::{Card, JobKey, LONGEST_CARD, Opened, Settings};
+use hpvm_net::{Card, JobKey, LONGEST_CARD, Lane, Opened, Settings};
 use hpvm_shm::{Mapping, SegmentError, Shm};
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ impl Ends {
                 host: host_name(),
                 timeout: net_timeout()?,
                 // The job's own sockets have the interfaces' programs.
-                xdp: false,
+                lane: Lane::Udp,
                 far: Vec::new(),
             });
             ends.opened = Some(opened.map_err(network)?);

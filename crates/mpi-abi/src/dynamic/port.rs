@@ -150,7 +150,10 @@ fn listen() -> Option<(TcpListener, Card)> {
     let listener = TcpListener::bind((any, 0)).ok()?;
     listener.set_nonblocking(true).ok()?;
     let port = listener.local_addr().ok()?.port();
-    Some((listener, Card { port, liveness_port: port, host: String::new(), addresses }))
+    Some((
+        listener,
+        Card { port, liveness_port: port, host: String::new(), fabric: None, addresses },
+    ))
 }
 
 impl Port {
@@ -310,7 +313,13 @@ mod tests {
         let mut name = random();
         let subnet =
             AddressAndPrefix { ip: "2001:db8:1234::5678:9abc".parse().unwrap(), prefix: 64 };
-        let card = Card { port: 7, liveness_port: 7, host: String::new(), addresses: vec![subnet] };
+        let card = Card {
+            port: 7,
+            liveness_port: 7,
+            host: String::new(),
+            fabric: None,
+            addresses: vec![subnet],
+        };
         for card in [None, Some(card.clone())] {
             name.card = card;
             assert_eq!(PortName::parse(&name.text()).unwrap(), name);

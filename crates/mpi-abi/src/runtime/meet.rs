@@ -7,7 +7,7 @@ use hpvm_job::{Client, Job, PmiError};
 use hpvm_mpi::{Class, Error, Result};
 use hpvm_mux::Mux;
 use hpvm_net::interfaces::{self, Choice, Interface};
-use hpvm_net::{Card, JobKey, Opened};
+use hpvm_net::{Card, JobKey, Lane, Opened};
 use hpvm_shm::{Mapping, SegmentError, Shm};
 use hpvm_sites::{CARD_KEY, GATEWAY_KEY, SITES_KEY, Sites};
 use std::collections::BTreeSet;
@@ -173,8 +173,7 @@ fn announce(
     m: &mut Client,
     first: bool,
 ) -> Result<(Opened, Option<JobKey>, Option<Far>)> {
-    // An interface has one program and a queue of it one owner.
-    let xdp = wants_xdp()? && first;
+    let lane = lane(first)?;
     let chosen = interfaces().map_err(network)?;
     let mut secret = secret_of(m)?;
     if secret.is_none() && job.rank == 0 {
@@ -192,12 +191,15 @@ fn announce(
         interfaces: chosen,
         host: host_name(),
         timeout: net_timeout()?,
-        xdp,
+        lane: lane.clone(),
         far: far.as_ref().map_or_else(Vec::new, |far| far.ranks.clone()),
     });
-    let opened = opened.map_err(|why| match xdp {
-        true => network(format!("on host {}: {why} (HPVM_LANE is xdp)", host_name())),
-        false => network(why),
+    let named =
+        |why, lane| network(format!("on host {}: {why} (HPVM_LANE is {lane})", host_name()));
+    let opened = opened.map_err(|why| match lane {
+        Lane::Xdp => named(why, "xdp"),
+        Lane::Ofi(_) => named(why, "ofi"),
+        Lane::Udp => network(why),
     })?;
     let name = format!("{CARD_KEY}{}", job.rank);
     m.put(&name, &opened.card().text()).map_err(manager)?;
@@ -214,15 +216,21 @@ pub fn interfaces() -> std::result::Result<Vec<Interface>, String> {
     interfaces::choose(&all, &choice).map_err(|e| format!("on host {}: {e}", host_name()))
 }
 
-/// Obeys `HPVM_LANE`: whether datagrams have to go past the kernel. Those of spawned ranks go by UDP: they inherit the
-/// variable from ranks that have the interfaces already.
-fn wants_xdp() -> Result<bool> {
+/// Obeys `HPVM_LANE`, and with `ofi` also `HPVM_OFI_PROVIDER`: how datagrams have to go. Past the kernel go only those of the
+/// `first` rank of a host: an interface has one program and a queue of it one owner. Spawned ranks inherit the variable from
+/// ranks that have the interfaces already.
+fn lane(first: bool) -> Result<Lane> {
     let spawned = std::env::var_os("HPVM_PARENT_PORT").is_some();
     match std::env::var("HPVM_LANE").as_deref() {
-        Err(_) | Ok("" | "auto" | "udp") => Ok(false),
-        Ok("xdp") => Ok(!spawned),
+        Err(_) | Ok("" | "auto" | "udp") => Ok(Lane::Udp),
+        Ok("xdp") if spawned || !first => Ok(Lane::Udp),
+        Ok("xdp") => Ok(Lane::Xdp),
+        Ok("ofi") => {
+            let provider = std::env::var("HPVM_OFI_PROVIDER").ok();
+            Ok(Lane::Ofi(provider.filter(|name| !name.is_empty())))
+        }
         Ok(other) => {
-            let text = format!("HPVM_LANE is {other:?}; expected auto, udp or xdp");
+            let text = format!("HPVM_LANE is {other:?}; expected auto, udp, xdp or ofi");
             Err(Error::new(Class::Arg, text))
         }
     }

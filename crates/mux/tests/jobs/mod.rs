@@ -1,8 +1,10 @@
 //! Jobs on several hosts, all of them in this process: each host has a segment of its own, and the
 //! sockets are real.
 
+#![allow(dead_code, reason = "no test file needs all of it")]
+
 use hpvm_mux::Mux;
-use hpvm_net::{Card, JobKey, Opened, Settings, interfaces};
+use hpvm_net::{Card, JobKey, Lane, Opened, Settings, interfaces};
 use hpvm_shm::{Mapping, Shm};
 use hpvm_transport::Packets;
 use std::sync::Arc;
@@ -27,6 +29,12 @@ pub fn open_through(
     open_with(size, per_host, 60_000_000_000, &mut change)
 }
 
+/// The same as [`open`]; datagrams go by `lane`.
+pub fn open_lane(size: u32, per_host: u32, lane: &Lane) -> Vec<Mux> {
+    let open = |rank| sockets(rank, (size, per_host), 60_000_000_000, lane);
+    join((0..size).map(open).collect(), per_host, &mut |_, cards| cards)
+}
+
 /// The same with a time after which silent peers are given up, in nanoseconds.
 pub fn open_with(
     size: u32,
@@ -34,8 +42,17 @@ pub fn open_with(
     timeout: u64,
     change: &mut dyn FnMut(u32, Vec<Card>) -> Vec<Card>,
 ) -> Vec<Mux> {
-    let opened: Vec<Opened> =
-        (0..size).map(|rank| sockets(rank, size, per_host, timeout)).collect();
+    let open = |rank| sockets(rank, (size, per_host), timeout, &Lane::Udp);
+    join((0..size).map(open).collect(), per_host, change)
+}
+
+/// Brings processes together whose sockets are open.
+fn join(
+    opened: Vec<Opened>,
+    per_host: u32,
+    change: &mut dyn FnMut(u32, Vec<Card>) -> Vec<Card>,
+) -> Vec<Mux> {
+    let size = opened.len() as u32;
     let cards: Vec<Card> = opened.iter().map(Opened::card).collect();
     let mut shms = segments(size, per_host).into_iter();
     let mut ends = Vec::new();
@@ -59,7 +76,7 @@ pub fn open_with(
     ends
 }
 
-fn sockets(rank: u32, size: u32, per_host: u32, timeout: u64) -> Opened {
+fn sockets(rank: u32, (size, per_host): (u32, u32), timeout: u64, lane: &Lane) -> Opened {
     let all = interfaces::all().expect("interfaces");
     let loopback = interfaces::Choice::parse("127.0.0.0/8").expect("a network");
     let interfaces = interfaces::choose(&all, &loopback).expect("a loopback interface");
@@ -72,7 +89,7 @@ fn sockets(rank: u32, size: u32, per_host: u32, timeout: u64) -> Opened {
         interfaces,
         host,
         timeout,
-        xdp: false,
+        lane: lane.clone(),
         far: Vec::new(),
     })
     .expect("sockets")

@@ -1,0 +1,183 @@
+//! How the objects of an endpoint are opened, and the functions that are called for every message.
+
+use crate::abi::{self, CqErrEntry, Fid, FidAv, FidCq, FidDomain, FidEp, FidFabric};
+use crate::endpoint::LONGEST_ADDRESS;
+use crate::library::Library;
+use crate::memory::Memory;
+use crate::object::{Object, function, lacks, zero};
+use core::ffi::{c_int, c_void};
+use std::os::fd::RawFd;
+
+/// What is called for every message.
+pub(crate) struct Calls {
+    pub receive: abi::Receive,
+    pub send: abi::Send,
+    pub inject: abi::Inject,
+    pub read: unsafe extern "C" fn(*mut FidCq, *mut c_void, usize) -> isize,
+    pub read_error: unsafe extern "C" fn(*mut FidCq, *mut CqErrEntry, u64) -> isize,
+    pub insert:
+        unsafe extern "C" fn(*mut FidAv, *const c_void, usize, *mut u64, u64, *mut c_void) -> c_int,
+    pub try_wait: Option<unsafe extern "C" fn(*mut FidFabric, *mut *mut Fid, c_int) -> c_int>,
+}
+
+/// A queue for the completions of both directions, with a descriptor to wait at where the provider has such.
+pub(crate) fn open_queue(
+    library: &Library,
+    domain: &Object<FidDomain>,
+    size: usize,
+) -> Result<(Object<FidCq>, Option<RawFd>), String> {
+    // SAFETY: an open object.
+    let ops = unsafe { (*domain.as_ptr()).ops };
+    // SAFETY: its table.
+    let open = unsafe { function!(ops, abi::DomainOps, cq_open) };
+    let open = open.ok_or_else(|| lacks("fi_cq_open"))?;
+    let mut last = Err(lacks("completion queue"));
+    for wait_obj in [abi::FI_WAIT_FD, abi::FI_WAIT_NONE] {
+        let mut attr = abi::CqAttr {
+            size,
+            flags: 0,
+            format: abi::FI_CQ_FORMAT_MSG,
+            wait_obj,
+            signaling_vector: 0,
+            wait_cond: 0,
+            wait_set: std::ptr::null_mut(),
+        };
+        let mut made = std::ptr::null_mut();
+        // SAFETY: an open domain, attributes, and memory for the result.
+        let result = unsafe { open(domain.as_ptr(), &mut attr, &mut made, std::ptr::null_mut()) };
+        match Object::made(library, "fi_cq_open", result, made) {
+            Ok(cq) if wait_obj == abi::FI_WAIT_NONE => return Ok((cq, None)),
+            Ok(cq) => {
+                let mut fd: c_int = -1;
+                let got = cq.control(library, abi::FI_GETWAIT, (&raw mut fd).cast());
+                if got.is_ok() && fd >= 0 {
+                    return Ok((cq, Some(fd)));
+                }
+                last = Err("fi_control: the provider gives no descriptor to wait at".to_owned());
+            }
+            Err(why) => last = Err(why),
+        }
+    }
+    last
+}
+
+pub(crate) fn open_addresses(
+    library: &Library,
+    domain: &Object<FidDomain>,
+    kind: c_int,
+) -> Result<Object<FidAv>, String> {
+    // SAFETY: an open object.
+    let ops = unsafe { (*domain.as_ptr()).ops };
+    // SAFETY: its table.
+    let open = unsafe { function!(ops, abi::DomainOps, av_open) };
+    let open = open.ok_or_else(|| lacks("fi_av_open"))?;
+    let mut attr = abi::AvAttr {
+        kind,
+        rx_ctx_bits: 0,
+        count: 0,
+        ep_per_node: 0,
+        name: std::ptr::null(),
+        map_addr: std::ptr::null_mut(),
+        flags: 0,
+    };
+    let mut made = std::ptr::null_mut();
+    // SAFETY: an open domain, attributes, and memory for the result.
+    let result = unsafe { open(domain.as_ptr(), &mut attr, &mut made, std::ptr::null_mut()) };
+    Object::made(library, "fi_av_open", result, made)
+}
+
+pub(crate) fn open_endpoint(
+    library: &Library,
+    domain: &Object<FidDomain>,
+    info: *mut abi::Info,
+) -> Result<Object<FidEp>, String> {
+    // SAFETY: an open object.
+    let ops = unsafe { (*domain.as_ptr()).ops };
+    // SAFETY: its table.
+    let open = unsafe { function!(ops, abi::DomainOps, endpoint) };
+    let open = open.ok_or_else(|| lacks("fi_endpoint"))?;
+    let mut made = std::ptr::null_mut();
+    // SAFETY: an open domain, the offer that it is from, and memory for the result.
+    let result = unsafe { open(domain.as_ptr(), info, &mut made, std::ptr::null_mut()) };
+    Object::made(library, "fi_endpoint", result, made)
+}
+
+/// Registers the buffers, for providers that want that (`FI_MR_LOCAL`).
+pub(crate) fn register(
+    library: &Library,
+    domain: &Object<FidDomain>,
+    memory: &Memory,
+    ep: &Object<FidEp>,
+    mr_mode: c_int,
+) -> Result<Object<abi::FidMr>, String> {
+    // SAFETY: an open object.
+    let ops = unsafe { (*domain.as_ptr()).mr };
+    // SAFETY: its table.
+    let reg = unsafe { function!(ops, abi::MrOps, reg) };
+    let reg = reg.ok_or_else(|| lacks("fi_mr_reg"))?;
+    let access = abi::FI_TRANSMIT | abi::FI_RECV;
+    let (start, len) = (memory.at(0), memory.len());
+    let mut made = std::ptr::null_mut();
+    // SAFETY: an open domain, and memory that outlives the registration.
+    let result =
+        unsafe { reg(domain.fid(), start, len, access, 0, 0, 0, &mut made, std::ptr::null_mut()) };
+    let mr = Object::made(library, "fi_mr_reg", result, made)
+        .map_err(|why| format!("{why} ({len} bytes; ulimit -l may be too low)"))?;
+    if mr_mode & abi::FI_MR_ENDPOINT != 0 {
+        mr.bind(library, ep.fid(), 0)?;
+        mr.control(library, abi::FI_ENABLE, std::ptr::null_mut())?;
+    }
+    Ok(mr)
+}
+
+/// The endpoint's own address.
+pub(crate) fn name_of(library: &Library, ep: &Object<FidEp>) -> Result<Vec<u8>, String> {
+    // SAFETY: an open object.
+    let ops = unsafe { (*ep.as_ptr()).cm };
+    // SAFETY: its table.
+    let getname = unsafe { function!(ops, abi::CmOps, getname) };
+    let getname = getname.ok_or_else(|| lacks("fi_getname"))?;
+    let mut address = vec![0u8; LONGEST_ADDRESS];
+    let mut len = address.len();
+    // SAFETY: an open endpoint, and memory for `len` bytes.
+    zero(library, "fi_getname", unsafe {
+        getname(ep.fid(), address.as_mut_ptr().cast(), &mut len)
+    })?;
+    if len == 0 || len > LONGEST_ADDRESS {
+        return Err(format!(
+            "fi_getname: an address of {len} bytes; 1 to {LONGEST_ADDRESS} are taken"
+        ));
+    }
+    address.truncate(len);
+    Ok(address)
+}
+
+/// The functions for every message, of an endpoint that is enabled: they stay the same from then on.
+pub(crate) fn calls_of(
+    ep: &Object<FidEp>,
+    cq: &Object<FidCq>,
+    av: &Object<FidAv>,
+    fabric: *const abi::FabricOps,
+) -> Result<Calls, String> {
+    // SAFETY: open objects, and their tables.
+    unsafe {
+        let msg = (*ep.as_ptr()).msg;
+        let queue = (*cq.as_ptr()).ops;
+        let table = (*av.as_ptr()).ops;
+        let receive = function!(msg, abi::MsgOps, recv);
+        let send = function!(msg, abi::MsgOps, send);
+        let inject = function!(msg, abi::MsgOps, inject);
+        let read = function!(queue, abi::CqOps, read);
+        let read_error = function!(queue, abi::CqOps, readerr);
+        let insert = function!(table, abi::AvOps, insert);
+        Ok(Calls {
+            receive: receive.ok_or_else(|| lacks("fi_recv"))?,
+            send: send.ok_or_else(|| lacks("fi_send"))?,
+            inject: inject.ok_or_else(|| lacks("fi_inject"))?,
+            read: read.ok_or_else(|| lacks("fi_cq_read"))?,
+            read_error: read_error.ok_or_else(|| lacks("fi_cq_readerr"))?,
+            insert: insert.ok_or_else(|| lacks("fi_av_insert"))?,
+            try_wait: function!(fabric, abi::FabricOps, trywait),
+        })
+    }
+}

@@ -1,0 +1,208 @@
+//! Endpoints of the providers that this machine has, two in one process. Counted as skipped where libfabric or a provider
+//! is not there.
+
+use hpvm_ofi::{Endpoint, LONGEST_MESSAGE, Sent, Wanted, probe};
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::{Duration, Instant};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+fn wanted(provider: &str) -> Wanted {
+    let addresses = vec![IpAddr::from(Ipv4Addr::LOCALHOST)];
+    Wanted { provider: Some(provider.to_owned()), addresses }
+}
+
+/// Whether this machine has the provider.
+fn has(provider: &str) -> bool {
+    match probe() {
+        Err(why) => {
+            hpvm_tests::skip::skipped(&why);
+            false
+        }
+        Ok(found) if !found.providers.iter().any(|name| name == provider) => {
+            hpvm_tests::skip::skipped(&format!("libfabric has no provider {provider} here"));
+            false
+        }
+        Ok(_) => true,
+    }
+}
+
+fn open(provider: &str) -> Endpoint {
+    Endpoint::open(&wanted(provider)).unwrap_or_else(|why| panic!("{why}"))
+}
+
+/// The bytes of message `n` of length `len`.
+fn bytes(n: usize, len: usize) -> Vec<u8> {
+    let mut bytes: Vec<u8> = (0..len).map(|at| (at * 7 + n * 13) as u8).collect();
+    let number = (n as u64).to_le_bytes();
+    let head = len.min(8);
+    bytes[..head].copy_from_slice(&number[..head]);
+    bytes
+}
+
+/// Sends `count` messages of every length from one to the other, more than there are buffers, and receives them.
+fn messages_arrive(provider: &str) {
+    if !has(provider) {
+        return;
+    }
+    let (mut a, mut b) = (open(provider), open(provider));
+    assert!(a.provider() == provider && a.longest() == LONGEST_MESSAGE, "{}", a.text());
+    let to = a.insert(b.address()).expect("an address of the same provider");
+    let count = 2000;
+    let len = |n: usize| [8, 40, 200, 1500, 5000, LONGEST_MESSAGE][n % 6];
+    let start = Instant::now();
+    let (mut sent, mut got) = (0, vec![false; count]);
+    let mut came = 0;
+    while came < count {
+        assert!(start.elapsed() < LIMIT, "{provider}: {sent} sent, {came} came");
+        while sent < count {
+            match a.send(to, 1, &bytes(sent, len(sent))) {
+                Sent::Taken => sent += 1,
+                Sent::Later => break,
+                Sent::Refused(error) => panic!("{provider}: error {error}"),
+            }
+        }
+        // The sender has to work, too.
+        assert_eq!(a.receive(<[u8]>::len), None);
+        while let Some(n) = b.receive(|message| {
+            let n = u64::from_le_bytes(*message.first_chunk().expect("a number")) as usize;
+            assert!(message == bytes(n, len(n)), "message {n} of {} bytes", message.len());
+            n
+        }) {
+            assert!(!std::mem::replace(&mut got[n], true), "message {n} twice");
+            came += 1;
+        }
+    }
+    assert_eq!((a.failed(), a.tally.errors, b.tally.errors), (None, 0, 0));
+    assert_eq!((a.tally.sent, b.tally.received), (count as u64, count as u64));
+}
+
+#[test]
+fn messages_arrive_by_tcp() {
+    messages_arrive("tcp;ofi_rxm");
+}
+
+#[test]
+fn messages_arrive_by_udp() {
+    messages_arrive("udp;ofi_rxd");
+}
+
+#[test]
+fn messages_arrive_by_shared_memory() {
+    messages_arrive("shm");
+}
+
+/// Who sleeps at the descriptor is woken by a message; whoever has none is told to look again soon.
+#[test]
+fn a_sleeper_is_woken() {
+    for provider in ["tcp;ofi_rxm", "udp;ofi_rxd", "shm"] {
+        if !has(provider) {
+            continue;
+        }
+        let (mut a, mut b) = (open(provider), open(provider));
+        let to = a.insert(b.address()).expect("an address");
+        // The connection is made first.
+        let start = Instant::now();
+        while a.send(to, 1, b"first") != Sent::Taken {
+            assert_eq!(b.receive(|_| ()), None);
+            assert!(start.elapsed() < LIMIT, "{provider}");
+        }
+        while b.receive(|_| ()).is_none() {
+            assert_eq!(a.receive(|_| ()), None);
+            assert!(start.elapsed() < LIMIT, "{provider}");
+        }
+        let sender = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(100));
+            let start = Instant::now();
+            while a.send(to, 1, b"second") != Sent::Taken {
+                assert!(start.elapsed() < LIMIT, "it can't be sent");
+            }
+            // It goes on working until the other has it.
+            while start.elapsed() < Duration::from_millis(500) {
+                assert_eq!(a.receive(|_| ()), None);
+            }
+        });
+        let mut sleeps = 0;
+        while !b.readable() {
+            let limit = if b.is_restless() { 10 } else { 30_000 };
+            let mut poll =
+                libc::pollfd { fd: b.descriptor().unwrap_or(-1), events: libc::POLLIN, revents: 0 };
+            // SAFETY: valid memory for one entry.
+            unsafe { libc::poll(&mut poll, 1, limit) };
+            sleeps += 1;
+            assert!(start.elapsed() < LIMIT, "{provider}: nothing after {sleeps} sleeps");
+        }
+        assert!(sleeps > 0, "{provider}");
+        assert_eq!(b.receive(<[u8]>::to_vec), Some(b"second".to_vec()));
+        sender.join().expect("the sender");
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_said_in_a_sentence() {
+    if !has("tcp;ofi_rxm") {
+        return;
+    }
+    let why = |wanted: &Wanted| match Endpoint::open(wanted) {
+        Err(why) => why,
+        Ok(endpoint) => panic!("{}", endpoint.text()),
+    };
+    let none = why(&wanted("no-such-provider"));
+    for word in ["no-such-provider", "tcp;ofi_rxm", "HPVM_OFI_PROVIDER"] {
+        assert!(none.contains(word), "{none}");
+    }
+    // An address that no interface has: of the network for documentation.
+    let addresses = vec![IpAddr::from([192, 0, 2, 250])];
+    let elsewhere = why(&Wanted { provider: Some("tcp;ofi_rxm".to_owned()), addresses });
+    for word in ["192.0.2.250", "127.0.0.1", "HPVM_NET"] {
+        assert_eq!(elsewhere.matches(word).count(), 1, "{elsewhere}");
+    }
+}
+
+#[test]
+fn wrong_addresses_are_refused() {
+    for provider in ["tcp;ofi_rxm", "udp;ofi_rxd", "shm"] {
+        if !has(provider) {
+            continue;
+        }
+        let mut a = open(provider);
+        let own = a.address().to_vec();
+        let mut other_family = own.clone();
+        other_family[0] ^= 0xff;
+        let not_ended = vec![b'x'; own.len()];
+        for wrong in [&[][..], &own[..own.len() - 1], &[0; 1000], &not_ended] {
+            assert!(a.insert(wrong).is_err(), "{provider}: {wrong:?}");
+        }
+        if provider != "shm" {
+            assert!(a.insert(&other_family).is_err(), "{provider}");
+        }
+        a.insert(&own).expect("its own address is one");
+    }
+}
+
+/// Whoever is sent to and is not there shows as a failure or as nothing at all, and others are reached all the same.
+#[test]
+fn a_peer_that_is_gone_hinders_nobody() {
+    for provider in ["tcp;ofi_rxm", "udp;ofi_rxd"] {
+        if !has(provider) {
+            continue;
+        }
+        let (mut a, mut b) = (open(provider), open(provider));
+        let gone = open(provider);
+        let (to, nowhere) = (a.insert(b.address()), a.insert(gone.address()));
+        let (to, nowhere) = (to.expect("an address"), nowhere.expect("an address"));
+        drop(gone);
+        let (start, mut came) = (Instant::now(), 0);
+        while came < 100 {
+            assert!(start.elapsed() < LIMIT, "{provider}: {came} came");
+            a.send(nowhere, 7, &[0; 5000]);
+            a.send(to, 1, &[1; 5000]);
+            assert_eq!(a.receive(|_| ()), None);
+            came += u32::from(b.receive(|message| assert_eq!(message[0], 1)).is_some());
+        }
+        while let Some(peer) = a.failed() {
+            assert_eq!(peer, 7, "{provider}");
+        }
+        assert!(!a.is_dead() && !b.is_dead());
+    }
+}
