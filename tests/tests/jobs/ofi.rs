@@ -1,7 +1,7 @@
 //! Jobs whose datagrams go in messages of libfabric (`--lane ofi`), on hosts that are network namespaces: skipped, with
 //! a word, where those or libfabric can't be had.
 
-use crate::common::{clean, conformance, prefix, program, run_within, succeed};
+use crate::common::{UnderWay, clean, conformance, prefix, program, run_within, succeed};
 use hpvm_tests::hosts::Hosts;
 use std::path::Path;
 use std::process::Command;
@@ -76,14 +76,17 @@ fn until_jobs_say(hosts: &Hosts, words: &[&str]) {
 const REACHED: &str = " to 2 of 2 ranks\n";
 
 /// Runs `during` while a job is under way by libfabric, and checks that it ends well.
-fn with_job(hosts: &Hosts, options: &[&str], seconds: &str, during: impl FnOnce() + Send) {
-    let job = mpirun(hosts, options, &program("hosts"), &[seconds, "2"]);
+fn with_job(hosts: &Hosts, options: &[&str], during: impl FnOnce() + Send) {
+    let job = UnderWay::new();
+    let command = mpirun(hosts, options, &program("hosts"), &["1", "2", job.file()]);
     std::thread::scope(|scope| {
         scope.spawn(|| {
+            job.wait();
             until_jobs_say(hosts, &["ofi sent", "ofi received", REACHED]);
             during();
+            job.is_over();
         });
-        is_right(job);
+        is_right(command);
     });
 }
 
@@ -92,7 +95,7 @@ fn the_provider_of_a_rank_is_shown_and_messages_take_it() {
     let Some(hosts) = hosts(2, &[]) else { return };
     for provider in [TCP, UDP] {
         let lane = format!("lane to other hosts: ofi ({provider}){REACHED}");
-        with_job(&hosts, &named(provider), "4", || {
+        with_job(&hosts, &named(provider), || {
             until_jobs_say(&hosts, &["ofi sent", "ofi received", &lane]);
         });
     }
@@ -135,7 +138,7 @@ fn one_family_after_the_other_and_hosts_with_different_lanes() {
 fn a_cable_that_is_out_for_some_seconds_only_delays() {
     let Some(hosts) = hosts(2, &[]) else { return };
     for provider in [TCP, UDP] {
-        with_job(&hosts, &named(provider), "6", || {
+        with_job(&hosts, &named(provider), || {
             hosts.link(2, "net0", false);
             std::thread::sleep(Duration::from_secs(3));
             hosts.link(2, "net0", true);
@@ -147,15 +150,15 @@ fn a_cable_that_is_out_for_some_seconds_only_delays() {
 #[test]
 fn a_second_network_takes_over() {
     let Some(hosts) = hosts(2, &["--second"]) else { return };
-    let options = [&named(TCP)[..], &["--net-timeout", "40"]].concat();
-    with_job(&hosts, &options, "8", || hosts.link(2, "net0", false));
+    let options = [&named(TCP)[..], &["--net-timeout", "60"]].concat();
+    with_job(&hosts, &options, || hosts.link(2, "net0", false));
 }
 
 #[test]
 fn a_network_that_stays_cut_ends_the_job() {
     let Some(hosts) = hosts(2, &[]) else { return };
     for provider in [TCP, UDP] {
-        let options = [&named(provider)[..], &["--net-timeout", "4"]].concat();
+        let options = [&named(provider)[..], &["--net-timeout", "6"]].concat();
         let job = mpirun(&hosts, &options, &program("hosts"), &["100", "2"]);
         std::thread::scope(|scope| {
             scope.spawn(|| {
