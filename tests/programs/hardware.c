@@ -6,11 +6,8 @@
  * for each name of a part, where RANKS are those of MPI_COMM_WORLD in its communicator or "none"; "RANK info NAME VALUE" for what
  * MPI_Get_hw_resource_info says; and "RANK step NAME RANKS" for each step of the unguided split. */
 #define _GNU_SOURCE
-#include <mpi.h>
-#include <sched.h>
+#include "bound.h"
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { RANKS_MAX = 64 };
 
@@ -28,20 +25,6 @@ static const char *members(MPI_Comm comm)
     for (int i = 0; i < size; i++)
         sprintf(text + strlen(text), i ? ",%d" : "%d", ranks[i]);
     return text;
-}
-
-static void bind(char *list)
-{
-    cpu_set_t set;
-    char *processor = strtok(list, ",");
-    for (int i = 0; i < rank && processor; i++)
-        processor = strtok(NULL, ",");
-    if (!processor || !strcmp(processor, "-"))
-        return;
-    CPU_ZERO(&set);
-    CPU_SET(atoi(processor), &set);
-    if (sched_setaffinity(0, sizeof set, &set))
-        MPI_Abort(MPI_COMM_WORLD, 4);
 }
 
 static void guided(int type, const char *key, const char *name)
@@ -101,7 +84,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (argc == 3)
-        bind(argv[2]);
+        bind_to(argv[2], rank);
     for (unsigned i = 0; i < sizeof names / sizeof *names; i++)
         guided(i % 2 ? MPI_COMM_TYPE_RESOURCE_GUIDED : MPI_COMM_TYPE_HW_GUIDED, "mpi_hw_resource_type", names[i]);
     for (unsigned i = 0; i < sizeof sets / sizeof *sets; i++)

@@ -1,29 +1,12 @@
 /* Open MPI's own types of MPI_Comm_split_type: split_ompi PROCESSOR,... binds rank I to the I-th of them ("-": to none). Each
  * rank says for each type "RANK TYPE RANKS". */
 #define _GNU_SOURCE
-#include <mpi.h>
-#include <sched.h>
+#include "bound.h"
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { HWTHREAD = 1, CORE, L1CACHE, L2CACHE, L3CACHE, SOCKET, NUMA, BOARD, HOST, CU, CLUSTER, BEYOND = 14 };
 
 static int rank, size;
-
-static void bind(char *list)
-{
-    cpu_set_t set;
-    char *processor = strtok(list, ",");
-    for (int i = 0; i < rank && processor; i++)
-        processor = strtok(NULL, ",");
-    if (!processor || !strcmp(processor, "-"))
-        return;
-    CPU_ZERO(&set);
-    CPU_SET(atoi(processor), &set);
-    if (sched_setaffinity(0, sizeof set, &set))
-        MPI_Abort(MPI_COMM_WORLD, 4);
-}
 
 static void split(int type, const char *name, int key)
 {
@@ -50,7 +33,7 @@ int main(int argc, char **argv)
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     if (argc > 1)
-        bind(argv[1]);
+        bind_to(argv[1], rank);
     split(HWTHREAD, "hwthread", 0);
     split(CORE, "core", -rank);
     split(L1CACHE, "l1cache", 0);
