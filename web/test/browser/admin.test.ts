@@ -11,11 +11,11 @@ realTest("real: an administrator makes a user, who signs in by a link and sees n
   await idle(page);
   const users = page.getByRole("region", { name: "Users", exact: true });
   await users.getByLabel("New user").fill("ann");
-  await users.getByRole("button", { name: "Add" }).click();
+  await users.getByRole("button", { name: "Add", exact: true }).click();
   await users.getByRole("row", { name: /ann/ }).waitFor();
   const link = await users.getByRole("status").locator("code").innerText();
   await users.getByLabel("New user").fill("ann");
-  await users.getByRole("button", { name: "Add" }).click();
+  await users.getByRole("button", { name: "Add", exact: true }).click();
   await users.getByRole("alert").filter({ hasText: "there is a user 'ann' already" }).waitFor();
   assert.equal(await users.getByLabel("New user").inputValue(), "ann", "what was typed stays");
   await accessible(page);
