@@ -10,6 +10,7 @@ use hpvm_monitor::jobs::find::{self, Job};
 use hpvm_monitor::jobs::traffic::{self, Matrix};
 use hpvm_monitor::jobs::{Look, look};
 use hpvm_shm::observe::Seen;
+use hpvm_wire::lane::LaneInUse;
 use hpvm_wire::pending::{ANY, Kind, Record};
 use serde_json::{Value, json};
 
@@ -285,17 +286,18 @@ fn word(state: &State) -> &'static str {
 fn lane(seen: &Seen) -> Option<String> {
     let count =
         |name| seen.counters.iter().find(|(n, _)| *n == name).map_or(0, |(_, value)| *value);
-    if let Some(provider) = hpvm_ofi::word(count("ofi_provider")) {
-        let (reached, all) = (count("ofi_peers"), count("net_peers"));
-        let rest = if reached < all { ", udp to the others" } else { "" };
-        return Some(format!("ofi ({provider}) to {reached} of {all} ranks{rest}"));
-    }
-    let word = match (count("xdp_mode"), count("datagrams_sent")) {
-        (1, _) => "xdp (generic mode, copied)",
-        (2, _) => "xdp (native mode, copied)",
-        (3, _) => "xdp (native mode, zero-copy)",
-        (_, 0) => return None,
-        _ => "udp",
+    let word = match LaneInUse::from_word(count("lane"))? {
+        LaneInUse::Udp if count("datagrams_sent") == 0 => return None,
+        LaneInUse::Udp => "udp",
+        LaneInUse::XdpGeneric => "xdp (generic mode, copied)",
+        LaneInUse::XdpNative => "xdp (native mode, copied)",
+        LaneInUse::XdpZeroCopy => "xdp (native mode, zero-copy)",
+        LaneInUse::Ofi(provider) => {
+            let provider = hpvm_ofi::word(provider)?;
+            let (reached, all) = (count("ofi_peers"), count("net_peers"));
+            let rest = if reached < all { ", udp to the others" } else { "" };
+            return Some(format!("ofi ({provider}) to {reached} of {all} ranks{rest}"));
+        }
     };
     Some(word.to_owned())
 }
@@ -304,7 +306,7 @@ fn lane(seen: &Seen) -> Option<String> {
 fn counters(seen: &Seen) -> String {
     let some = seen.counters.iter();
     // What `lane` has said.
-    let said = ["xdp_mode", "ofi_provider", "ofi_peers", "net_peers"];
+    let said = ["lane", "ofi_peers", "net_peers"];
     let some = some.filter(|(name, n)| *n > 0 && !said.contains(name));
     let some: Vec<_> =
         some.map(|(name, value)| format!("{} {value}", name.replace('_', " "))).collect();

@@ -12,6 +12,7 @@ use crate::socket::{Received, Socket, largest_payload};
 use crate::xdp::PastKernel;
 use hpvm_reliable::Sent;
 use hpvm_wire::envelope::{ENVELOPE, Envelope, Kind, Unverified};
+use hpvm_wire::lane::LaneInUse;
 use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -631,6 +632,14 @@ impl Datagrams {
             Some(path) => format!("rank {rank}{on} (at {path})"),
             None => format!("rank {rank}{on} (no address of it has answered)"),
         }
+    }
+
+    /// What carries datagrams, and how many that lane has sent and received; UDP's own are in `tally`.
+    pub fn lane_tally(&self) -> (LaneInUse, u64, u64) {
+        // One of them at most: `Opened::new` takes the lane that was asked for.
+        let fabric = self.fabric.as_ref().map(|fabric| fabric.tally());
+        let past_kernel = self.past_kernel.as_ref().map(|past| past.tally());
+        fabric.or(past_kernel).unwrap_or((LaneInUse::Udp, 0, 0))
     }
 
     /// How many peers there are.

@@ -484,9 +484,7 @@ impl Net {
         let hub = self.hub.counters();
         let tally = &self.datagrams.tally;
         let bulk = self.streams.counters();
-        let past_kernel = self.datagrams.past_kernel.as_ref();
-        let past_kernel = past_kernel.map_or((0, 0, 0), |past| past.tally());
-        let fabric = self.datagrams.fabric_tally();
+        let (lane, lane_sent, lane_received) = self.datagrams.lane_tally();
         let dropped = hub.duplicates
             + hub.replayed
             + hub.outside
@@ -496,14 +494,11 @@ impl Net {
         for (counter, value) in [
             (&counters.datagrams_sent, tally.sent),
             (&counters.datagrams_received, tally.received),
-            (&counters.xdp_mode, past_kernel.0),
-            (&counters.xdp_sent, past_kernel.1),
-            (&counters.xdp_received, past_kernel.2),
+            (&counters.lane, lane.to_word()),
+            (&counters.lane_sent, lane_sent),
+            (&counters.lane_received, lane_received),
             (&counters.net_peers, self.datagrams.known() as u64),
-            (&counters.ofi_provider, fabric.0),
-            (&counters.ofi_peers, fabric.1),
-            (&counters.ofi_sent, fabric.2),
-            (&counters.ofi_received, fabric.3),
+            (&counters.ofi_peers, self.datagrams.ofi_peers()),
             (&counters.datagrams_resent, hub.retransmitted),
             (&counters.datagrams_dropped, dropped),
             (&counters.strangers, tally.strangers + bulk.strangers + bulk.forged),

@@ -7,6 +7,7 @@ use crate::interfaces::Interface;
 use crate::socket::Received;
 use crate::turns::Turns;
 use hpvm_ofi::{Endpoint, Sent, Wanted};
+use hpvm_wire::lane::LaneInUse;
 use std::net::IpAddr;
 use std::os::fd::RawFd;
 
@@ -202,10 +203,11 @@ impl Fabric {
         self.endpoint.is_dead()
     }
 
-    /// The provider's number, and the messages sent and received.
-    pub fn tally(&self) -> (u64, u64, u64) {
+    /// The lane, and the messages sent and received.
+    pub fn tally(&self) -> (LaneInUse, u64, u64) {
         let tally = &self.endpoint.tally;
-        (hpvm_ofi::number(self.endpoint.provider()), tally.sent, tally.received)
+        let provider = hpvm_ofi::number(self.endpoint.provider());
+        (LaneInUse::Ofi(provider), tally.sent, tally.received)
     }
 }
 

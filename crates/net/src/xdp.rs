@@ -6,6 +6,7 @@ use crate::address::Address;
 use crate::interfaces::Interface;
 use crate::socket::{Received, Socket};
 use crate::turns::Turns;
+use hpvm_wire::lane::LaneInUse;
 use hpvm_xdp::{Mode, Xdp};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::RawFd;
@@ -110,14 +111,14 @@ impl PastKernel {
         self.xdp.is_dead()
     }
 
-    /// The mode, and the datagrams sent and received past the kernel.
-    pub fn tally(&self) -> (u64, u64, u64) {
-        let mode = match self.xdp.mode() {
-            None => 0,
-            Some(Mode::Generic) => 1,
-            Some(Mode::Native) => 2,
-            Some(Mode::ZeroCopy) => 3,
+    /// The lane, and the datagrams sent and received past the kernel.
+    pub fn tally(&self) -> (LaneInUse, u64, u64) {
+        let lane = match self.xdp.mode() {
+            None => LaneInUse::Udp,
+            Some(Mode::Generic) => LaneInUse::XdpGeneric,
+            Some(Mode::Native) => LaneInUse::XdpNative,
+            Some(Mode::ZeroCopy) => LaneInUse::XdpZeroCopy,
         };
-        (mode, self.xdp.tally.sent, self.xdp.tally.received)
+        (lane, self.xdp.tally.sent, self.xdp.tally.received)
     }
 }

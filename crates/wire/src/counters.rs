@@ -66,18 +66,12 @@ counters! {
     datagrams_sent,
     /// Datagrams received from other hosts.
     datagrams_received,
-    /// Of the datagrams sent, those past the kernel (AF_XDP).
-    xdp_sent,
-    /// Of the datagrams received, those past the kernel (AF_XDP).
-    xdp_received,
-    /// How datagrams pass the kernel: 0 not, 1 in generic mode, 2 in native mode copied, 3 zero-copy.
-    xdp_mode,
-    /// Messages sent by libfabric, each with one or more datagrams.
-    ofi_sent,
-    /// Messages received by libfabric, each with one or more datagrams.
-    ofi_received,
-    /// Number of libfabric's provider; 0 none.
-    ofi_provider,
+    /// What carries datagrams: a word of `LaneInUse`, 0 for UDP.
+    lane,
+    /// Of the datagrams sent, those past the kernel (AF_XDP), or the messages in which libfabric took them.
+    lane_sent,
+    /// Of the datagrams received, those past the kernel (AF_XDP), or the messages in which libfabric brought them.
+    lane_received,
     /// Ranks of other hosts that are reached by libfabric now.
     ofi_peers,
     /// Ranks of other hosts that this one has exchanged datagrams with.

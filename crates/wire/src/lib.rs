@@ -11,6 +11,7 @@ pub mod coll_slots;
 pub mod counters;
 pub mod datagram;
 pub mod envelope;
+pub mod lane;
 pub mod narrow;
 pub mod packet;
 pub mod pending;

@@ -39,7 +39,7 @@ const LARGE_SLOT_ALIGN: usize = 4096;
 /// Bytes before the first control block.
 pub const HEADER: usize = 4096;
 /// Bytes of a control block.
-pub const CONTROL: usize = 8192;
+pub const CONTROL: usize = 4096;
 const _: () = assert!(size_of::<Control>() == CONTROL, "control blocks would overlap");
 /// Ranks that one segment may hold; a bound for what a header may allege.
 pub const MAX_RANKS: u32 = 1 << 16;
@@ -75,13 +75,13 @@ pub const READS_DO_NOT: u32 = 2;
 /// "hpvmseg" and a layout letter.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"hpvmsegB");
 /// Raised with every change of a layout in this crate.
-pub const VERSION: u32 = 12;
+pub const VERSION: u32 = 13;
 /// State of a doorbell: its owner sleeps on the word itself (a futex).
 pub const SLEEPS_ON_WORD: u32 = 1;
 /// State of a doorbell: its owner sleeps on a pipe, because sockets may wake it as well.
 pub const SLEEPS_ON_PIPE: u32 = 2;
 
-/// What a rank shows to the others. Two pages.
+/// What a rank shows to the others. A page.
 ///
 /// Access rules: `tail` and `credits` are changed by all senders; `credits` also by the owner,
 /// who only adds. `doorbell` is set by the owner and cleared by whoever wakes it. `frames[i]` is

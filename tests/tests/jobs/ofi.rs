@@ -82,7 +82,7 @@ fn with_job(hosts: &Hosts, options: &[&str], during: impl FnOnce() + Send) {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             job.wait();
-            until_jobs_say(hosts, &["ofi sent", "ofi received", REACHED]);
+            until_jobs_say(hosts, &["lane sent", "lane received", REACHED]);
             during();
             job.is_over();
         });
@@ -96,7 +96,7 @@ fn the_provider_of_a_rank_is_shown_and_messages_take_it() {
     for provider in [TCP, UDP] {
         let lane = format!("lane to other hosts: ofi ({provider}){REACHED}");
         with_job(&hosts, &named(provider), || {
-            until_jobs_say(&hosts, &["ofi sent", "ofi received", &lane]);
+            until_jobs_say(&hosts, &["lane sent", "lane received", &lane]);
         });
     }
 }

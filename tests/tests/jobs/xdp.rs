@@ -144,7 +144,7 @@ fn the_lane_of_a_rank_is_shown_and_most_datagrams_take_it() {
                 let name = line.split_whitespace().next()?;
                 let one = hosts.command(1, hpvm()).args(["jobs", name]).output().ok()?;
                 let one = String::from_utf8_lossy(&one.stdout).into_owned();
-                let past = one.contains("xdp sent") && one.contains("xdp received");
+                let past = one.contains("lane sent") && one.contains("lane received");
                 (past && one.contains("lane to other hosts: xdp (")).then_some(())
             })
         });
