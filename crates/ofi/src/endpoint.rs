@@ -5,7 +5,7 @@ use crate::library::Library;
 use crate::memory::Memory;
 use crate::object::{Object, function, lacks};
 use crate::offer::{Offer, Wanted, read_ip, with_best};
-use crate::open::{Calls, calls_of, name_of, open_addresses, open_endpoint, open_queue, register};
+use crate::open::{Calls, calls_of, name_of, open_addresses, open_enabled, open_queue, register};
 use core::ffi::c_void;
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -128,10 +128,7 @@ impl Endpoint {
         let sends = SENDS.min(tx.size);
         let (cq, wait) = open_queue(&library, &domain, receives + sends)?;
         let av = open_addresses(&library, &domain, domain_attr.av_type)?;
-        let ep = open_endpoint(&library, &domain, info)?;
-        ep.bind(&library, cq.fid(), abi::FI_TRANSMIT | abi::FI_RECV)?;
-        ep.bind(&library, av.fid(), 0)?;
-        ep.control(&library, abi::FI_ENABLE, std::ptr::null_mut())?;
+        let ep = open_enabled(&library, &domain, info, (&cq, &av))?;
         let memory = Memory::new(receives + sends, LONGEST_MESSAGE);
         let memory = memory.map_err(|error| format!("memory for messages: {error}"))?;
         let registration = match domain_attr.mr_mode & abi::FI_MR_LOCAL {

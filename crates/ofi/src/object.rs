@@ -72,11 +72,16 @@ impl<T> Object<T> {
         command: c_int,
         value: *mut c_void,
     ) -> Result<(), String> {
+        zero(library, "fi_control", self.control_result(command, value)?)
+    }
+
+    /// The same, with the library's own result: 0, or an error's negative number.
+    pub fn control_result(&self, command: c_int, value: *mut c_void) -> Result<c_int, String> {
         // SAFETY: an open object's table.
         let control = unsafe { function!(self.ops(), abi::FidOps, control) };
         let control = control.ok_or_else(|| lacks("fi_control"))?;
         // SAFETY: an open object, and memory for what the command gives.
-        zero(library, "fi_control", unsafe { control(self.fid(), command, value) })
+        Ok(unsafe { control(self.fid(), command, value) })
     }
 
     /// Closes it, once; objects that were made from it are closed already. False: the library refuses, and goes on using it.

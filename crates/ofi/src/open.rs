@@ -8,6 +8,9 @@ use crate::object::{Object, function, lacks, zero};
 use core::ffi::{c_int, c_void};
 use std::os::fd::RawFd;
 
+/// How often an endpoint is opened whose port turns out to be taken.
+const PORT_TRIES: u32 = 20;
+
 /// What is called for every message.
 pub(crate) struct Calls {
     pub receive: abi::Receive,
@@ -86,7 +89,7 @@ pub(crate) fn open_addresses(
     Object::made(library, "fi_av_open", result, made)
 }
 
-pub(crate) fn open_endpoint(
+fn open_endpoint(
     library: &Library,
     domain: &Object<FidDomain>,
     info: *mut abi::Info,
@@ -100,6 +103,29 @@ pub(crate) fn open_endpoint(
     // SAFETY: an open domain, the offer that it is from, and memory for the result.
     let result = unsafe { open(domain.as_ptr(), info, &mut made, std::ptr::null_mut()) };
     Object::made(library, "fi_endpoint", result, made)
+}
+
+/// An endpoint that is enabled, with its queue and its table of addresses.
+///
+/// A provider over sockets binds to a port that the kernel chooses and listens there later. Two processes may be given the same port,
+/// of which the second one to listen is refused: another endpoint has another port.
+pub(crate) fn open_enabled(
+    library: &Library,
+    domain: &Object<FidDomain>,
+    info: *mut abi::Info,
+    (cq, av): (&Object<FidCq>, &Object<FidAv>),
+) -> Result<Object<FidEp>, String> {
+    let mut tries = PORT_TRIES;
+    loop {
+        let ep = open_endpoint(library, domain, info)?;
+        ep.bind(library, cq.fid(), abi::FI_TRANSMIT | abi::FI_RECV)?;
+        ep.bind(library, av.fid(), 0)?;
+        let result = ep.control_result(abi::FI_ENABLE, std::ptr::null_mut())?;
+        tries -= 1;
+        if result != -libc::EADDRINUSE || tries == 0 {
+            return zero(library, "fi_enable", result).map(|()| ep);
+        }
+    }
 }
 
 /// Registers the buffers, for providers that want that (`FI_MR_LOCAL`).

@@ -2,7 +2,8 @@
 //! is not there.
 
 use hpvm_ofi::{Endpoint, LONGEST_MESSAGE, Sent, Wanted, probe};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -205,4 +206,55 @@ fn a_peer_that_is_gone_hinders_nobody() {
         }
         assert!(!a.is_dead() && !b.is_dead());
     }
+}
+
+/// The port of a TCP socket of this process that is bound and does not listen, if the descriptor is one.
+fn bound_port(fd: i32) -> Option<u16> {
+    let number = |name| {
+        let (mut value, mut len) = (0i32, size_of::<i32>() as u32);
+        let at = (&raw mut value).cast();
+        // SAFETY: any descriptor may be asked, and there is room for the answer.
+        let result = unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, name, at, &mut len) };
+        (result == 0).then_some(value)
+    };
+    if number(libc::SO_TYPE)? != libc::SOCK_STREAM || number(libc::SO_ACCEPTCONN)? != 0 {
+        return None;
+    }
+    // SAFETY: plain numbers.
+    let mut address: libc::sockaddr_in = unsafe { std::mem::zeroed() };
+    let mut len = size_of::<libc::sockaddr_in>() as u32;
+    // SAFETY: as above.
+    let result = unsafe { libc::getsockname(fd, (&raw mut address).cast(), &mut len) };
+    let inet = result == 0 && i32::from(address.sin_family) == libc::AF_INET;
+    (inet && address.sin_port != 0).then(|| u16::from_be(address.sin_port))
+}
+
+/// A provider binds a socket and listens at it later. Whoever listens at that port in between does not keep an endpoint from
+/// opening.
+#[test]
+fn a_port_that_is_taken_in_the_last_moment_is_not_the_end() {
+    let provider = "tcp;ofi_rxm";
+    if !has(provider) {
+        return;
+    }
+    // Fewer than an endpoint has tries.
+    let (taken, enough) = (AtomicUsize::new(0), 10);
+    // Relaxed, here and below: it says when to stop and orders nothing.
+    let going_on = || taken.load(Ordering::Relaxed) < enough;
+    let start = Instant::now();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut listeners = Vec::new();
+            while going_on() && start.elapsed() < LIMIT {
+                let port = (3..200).find_map(bound_port);
+                listeners
+                    .extend(port.and_then(|p| TcpListener::bind((Ipv4Addr::LOCALHOST, p)).ok()));
+                taken.store(listeners.len(), Ordering::Relaxed); // relaxed: as above
+            }
+        });
+        while going_on() {
+            assert!(start.elapsed() < LIMIT, "too few ports could be taken to show anything");
+            drop(open(provider));
+        }
+    });
 }
