@@ -113,9 +113,9 @@ static ROWS: &[Row] = &[
     // Two that read each other's data need no copy for that.
     two(reads(apart(row(Small::Allreduce, 1, u64::MAX, Way::Messages)))),
     apart(row(Small::Allreduce, 1, 64 * KIB, Way::LargeSlots)),
-    // Each round costs a switch; a root alone copies the result.
-    share(24 * KIB, shared(row(Small::Reduce, 128 * KIB, 4 * MIB, Way::RingReduce))),
-    share(16 * KIB, shared(row(Small::Allreduce, 128 * KIB, 4 * MIB, Way::RingReduce))),
+    // Each round costs a switch: slices that are shorter lose more by that than the ring saves of copies.
+    share(64 * KIB, shared(row(Small::Reduce, 256 * KIB, 4 * MIB, Way::RingReduce))),
+    share(64 * KIB, shared(row(Small::Allreduce, 256 * KIB, 4 * MIB, Way::RingReduce))),
     shared(row(Small::Bcast, 1, 4 * MIB, Way::LargeSlots)),
     shared(row(Small::Reduce, 1, 4 * MIB, Way::LargeSlots)),
     shared(row(Small::Allreduce, 1, 4 * MIB, Way::LargeSlots)),
