@@ -152,7 +152,7 @@ impl Use {
 /// Which set of slots a communicator may use at all; where its members are must be known.
 fn suitable(comm: &Comm) -> Option<usize> {
     let members = comm.known_hosts().map_or(comm.size(), Hosts::largest);
-    let suits = !comm.is_inter() && comm.size() > 1 && members <= MAX_MEMBERS;
+    let suits = !comm.is_inter() && (2..=MAX_MEMBERS).contains(&members);
     history::index_of(comm.base_context()).filter(|_| suits)
 }
 
