@@ -1,5 +1,6 @@
-/* So many times one collective with 8 bytes of each rank, whose result is looked at: sites NAME TIMES. Each rank says when it
- * is through and waits for ever: what it has sent to whom is looked at from outside. */
+/* One collective with 8 bytes of each rank, whose result is looked at, and a barrier, again and again: sites NAME PEERS... Each
+ * rank prints with how many ranks of other hosts it has talked once those of all are as many as PEERS says, or after 300 turns: a
+ * rank shows its counters when it sleeps. */
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ static int64_t value(int of, int turn)
 
 static void once(const char *name, int turn)
 {
-    int root = turn % size;
+    int root = 0;
     int64_t own = value(rank, turn), sum = 0, all[64] = {0}, one = -1;
     for (int i = 0; i < size; i++)
         sum += value(i, turn);
@@ -52,21 +53,54 @@ static void once(const char *name, int turn)
     }
 }
 
+/* A counter of this rank, from when it was opened on. */
+struct counter { MPI_T_pvar_session session; MPI_T_pvar_handle handle; };
+
+static struct counter open_counter(const char *name)
+{
+    int index, count;
+    struct counter c;
+    if (MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index) != MPI_SUCCESS ||
+        MPI_T_pvar_session_create(&c.session) != MPI_SUCCESS ||
+        MPI_T_pvar_handle_alloc(c.session, index, NULL, &c.handle, &count) != MPI_SUCCESS ||
+        MPI_T_pvar_start(c.session, c.handle) != MPI_SUCCESS) {
+        fprintf(stderr, "there is no counter '%s'\n", name);
+        MPI_Abort(MPI_COMM_WORLD, 3);
+    }
+    return c;
+}
+
+static unsigned long long counted(struct counter *c)
+{
+    unsigned long long value = 0;
+    if (MPI_T_pvar_read(c->session, c->handle, &value) != MPI_SUCCESS)
+        MPI_Abort(MPI_COMM_WORLD, 3);
+    return value;
+}
+
 int main(int argc, char **argv)
 {
+    int provided;
     MPI_Init(&argc, &argv);
+    MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (argc != 3 || size > 64)
+    if (argc != 2 + size || size > 64)
         MPI_Abort(MPI_COMM_WORLD, 2);
-    for (int turn = 0; turn < atoi(argv[2]); turn++)
+    struct counter peers = open_counter("net_peers");
+    unsigned long long wanted = strtoull(argv[2 + rank], NULL, 10);
+    for (int turn = 0, all = 0; turn < 300 && !all; turn++) {
+        /* The others sleep meanwhile. */
+        if (turn % size == rank)
+            usleep(20000);
         once(argv[1], turn);
-    printf("done\n");
-    fflush(stdout);
-    for (;;) {
-        /* Shows its counters meanwhile. */
-        int flag;
-        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
-        usleep(10000);
+        MPI_Barrier(MPI_COMM_WORLD);
+        int enough = counted(&peers) >= wanted;
+        MPI_Allreduce(&enough, &all, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
     }
+    printf("%d %llu\n", rank, counted(&peers));
+    MPI_T_pvar_session_free(&peers.session);
+    MPI_T_finalize();
+    MPI_Finalize();
+    return 0;
 }
