@@ -214,6 +214,11 @@ impl<T: Transport> Process<T> {
         comm.hosts(&self.nodes).is_some()
     }
 
+    /// Whether members of `comm` are at several sites.
+    pub fn spans_sites(&self, comm: &Comm) -> bool {
+        comm.hosts(&self.nodes).is_some_and(|hosts| hosts.sites().is_some())
+    }
+
     /// The first collective on `comm`: finds out what it may use. All members find the same.
     #[cold]
     fn look_at(&mut self, comm: &Comm) {
