@@ -16,6 +16,9 @@ use std::time::{Duration, Instant};
 const QUEUE: usize = 4 << 20;
 /// Bytes that the kernel keeps unsent at most. What waits, waits in our queue, where it is served fairly.
 const UNSENT: libc::c_int = 128 << 10;
+/// A rate that no link has, in bytes per second: with any the kernel spreads what it sends over the round trip. Otherwise all that
+/// may be on its way goes out at once after a pause, and overflows the queues of a long link.
+const PACED: libc::c_int = libc::c_int::MAX;
 /// Bytes of datagrams that are encrypted in one go.
 const BATCH: usize = 32 << 10;
 /// Time for one try to connect, and for a greeting.
@@ -266,17 +269,17 @@ impl Conversation {
         tls.set_buffer_limit(None);
         tcp.set_nodelay(true)?;
         tcp.set_nonblocking(true)?;
-        let (value, size) = (UNSENT, size_of::<libc::c_int>() as libc::socklen_t);
-        // SAFETY: a valid option value of its size. Without the bound it only queues in a worse place.
-        unsafe {
-            libc::setsockopt(
-                tcp.as_raw_fd(),
-                libc::IPPROTO_TCP,
-                libc::TCP_NOTSENT_LOWAT,
-                (&raw const value).cast(),
-                size,
-            )
-        };
+        let options = [
+            (libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, UNSENT),
+            (libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, PACED),
+        ];
+        for (level, name, value) in options {
+            let size = size_of::<libc::c_int>() as libc::socklen_t;
+            let value = (&raw const value).cast();
+            // SAFETY: a valid option value of its size. Without the first bound it only queues in a worse place, without
+            // the second it only loses more.
+            unsafe { libc::setsockopt(tcp.as_raw_fd(), level, name, value, size) };
+        }
         let mut greeted = Conversation { tcp, tls, inbox: Vec::new() };
         while greeted.tls.is_handshaking() || greeted.tls.wants_write() {
             match greeted.step() {

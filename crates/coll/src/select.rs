@@ -187,8 +187,13 @@ pub struct Tables {
     pub copies: Table<Copies>,
     /// Names and bytes of the thresholds of messages that the text sets. Whoever has them knows the names.
     pub thresholds: Vec<(String, u64)>,
-    /// Not a part of the text.
+    /// Not a part of the text, like all below.
     pub hosts: Limits,
+    /// The same for groups at several sites: the plain forms know nothing of the link between two.
+    pub sites: Limits,
+    /// Bytes of the operands of all other sites, up to which an allreduce or a reduction over their links has them
+    /// come together in one crossing. Beyond, and with more than two sites, messages that are shorter cross more often.
+    pub direct: i64,
 }
 
 /// The limit of a rule that fits any number of bytes.
@@ -271,6 +276,17 @@ pub static DEFAULT: Tables = Tables {
         joined: 32 * KIB,
         gather: 2 * KIB,
     },
+    sites: Limits {
+        bcast: ANY,
+        reduce: ANY,
+        allreduce: ANY,
+        parts: 0,
+        allgather: ANY,
+        alltoall: 512 * KIB,
+        joined: 32 * KIB,
+        gather: 2 * KIB,
+    },
+    direct: 16 * KIB * KIB,
 };
 
 fn pick<A: Copy>(table: &[Rule<A>], ranks: u32, bytes: i64, otherwise: A) -> A {

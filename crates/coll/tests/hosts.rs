@@ -1,4 +1,4 @@
-//! Collectives that know which ranks share a host, against their definitions.
+//! Collectives that know which ranks share a host, and which hosts a site, against their definitions.
 
 mod model;
 
@@ -25,20 +25,24 @@ fn always() -> Tables {
         joined: 0,
         gather: ANY,
     };
-    Tables { hosts, ..DEFAULT.clone() }
+    // Between sites, the default: without a limit for what is looked at here.
+    let sites = Limits { alltoall: ANY, joined: 0, gather: ANY, ..DEFAULT.sites };
+    Tables { hosts, sites, ..DEFAULT.clone() }
 }
 
 /// The same, with the forms for long messages.
 fn long() -> Tables {
     let always = always();
     let hosts = Limits { allreduce: -1, parts: ANY, alltoall: -1, joined: ANY, ..always.hosts };
-    Tables { hosts, ..always }
+    Tables { sites: Limits { alltoall: -1, joined: ANY, ..always.sites }, hosts, ..always }
 }
 
 /// A group of at least three ranks on at least two hosts.
 #[derive(Clone, Debug)]
 struct Case {
     nodes: Vec<u32>,
+    /// The site of each host; none where nothing is known of sites.
+    sites: Vec<u32>,
     root: u32,
     elements: usize,
     in_place: bool,
@@ -53,7 +57,20 @@ impl Case {
     }
 
     fn hosts(&self) -> Option<Hosts> {
-        Hosts::new(self.nodes.iter().copied())
+        match self.sites.is_empty() {
+            true => Hosts::new(self.nodes.iter().copied()),
+            false => {
+                Hosts::at_sites((0..self.size()).map(|rank| (self.node(rank), self.site(rank))))
+            }
+        }
+    }
+
+    fn node(&self, rank: u32) -> u32 {
+        self.nodes[rank as usize]
+    }
+
+    fn site(&self, rank: u32) -> u32 {
+        self.sites.get(self.node(rank) as usize).copied().unwrap_or(0)
     }
 
     fn exchange(&self, rank: u32) -> Exchange {
@@ -91,17 +108,28 @@ impl Case {
     /// Runs one rank each; returns the messages between hosts as (sender, receiver).
     fn run(&self, op: Op, make: impl Fn(u32) -> Proc) -> (Vec<Proc>, Vec<(u32, u32)>) {
         let mut procs: Vec<Proc> = (0..self.size()).map(make).collect();
-        let mut between = Vec::new();
-        for proc in &procs {
-            for comm in proc.schedule.rounds().flat_map(|round| round.comms.to_vec()) {
-                if let Comm::Send { to: Peer::Local(to), .. } = comm {
-                    let (a, b) = (self.nodes[proc.rank as usize], self.nodes[to as usize]);
-                    between.extend((a != b).then_some((a, b)));
-                }
-            }
-        }
+        procs.iter_mut().for_each(|proc| proc.site = self.site(proc.rank));
+        let between = messages(&procs, |rank| self.node(rank));
         run(&mut procs, op, self.mode, self.seed);
         (procs, between)
+    }
+
+    /// Nobody waits for what has crossed links one after the other, and where results come `together` one message
+    /// at most goes from a site to another.
+    fn crosses_once(&self, what: &str, procs: &[Proc], together: bool) {
+        let most = procs.iter().map(|proc| proc.crossed).max();
+        assert!(most <= Some(1), "{what} crosses {most:?} links: {self:?}");
+        if together {
+            one_per_pair(&messages(procs, |rank| self.site(rank)), self);
+        }
+    }
+
+    /// Whether operands that do not commute can be combined host by host and site by site.
+    fn may_combine(&self) -> bool {
+        let places: Vec<u32> = self
+            .hosts()
+            .map_or_else(Vec::new, |hosts| (0..self.size()).map(|r| hosts.place(r)).collect());
+        self.commutative || places.is_sorted()
     }
 
     fn barrier(&self, hosts: &Hosts) {
@@ -109,6 +137,7 @@ impl Case {
         let (procs, between) = self.run(no_op, make);
         assert!(procs.iter().flat_map(|p| &p.heard).all(|&heard| heard), "{self:?}");
         one_per_pair(&between, self);
+        self.crosses_once("barrier", &procs, true);
     }
 
     fn bcast(&self, hosts: &Hosts) {
@@ -133,6 +162,7 @@ impl Case {
         let (procs, between) = self.run(no_op, make);
         assert!(procs.iter().all(|p| p.recv == want), "{self:?}");
         one_per_pair(&between, self);
+        self.crosses_once("bcast", &procs, true);
     }
 
     fn allgather(&self, hosts: &Hosts) {
@@ -155,6 +185,7 @@ impl Case {
         };
         let (procs, _) = self.run(no_op, make);
         assert!(procs.iter().all(|p| p.recv == want), "{self:?}");
+        self.crosses_once("allgather", &procs, true);
     }
 
     fn alltoall(&self, hosts: &Hosts, tables: &Tables) -> Vec<(u32, u32)> {
@@ -184,6 +215,7 @@ impl Case {
             let want = image(&|from| packed(from, proc.rank, bytes));
             assert!(proc.recv == want, "{self:?} rank {}", proc.rank);
         }
+        self.crosses_once("alltoall", &procs, false);
         between
     }
 
@@ -222,6 +254,7 @@ impl Case {
         let (procs, between) = self.run(no_op, make);
         assert!(procs[self.root as usize].recv == want, "gather {self:?}");
         one_per_pair(&between, self);
+        self.crosses_once("gather", &procs, false);
     }
 
     fn scatter(&self, hosts: &Hosts) {
@@ -247,6 +280,7 @@ impl Case {
             assert!(proc.recv == want, "scatter {self:?} rank {}", proc.rank);
         }
         one_per_pair(&between, self);
+        self.crosses_once("scatter", &procs, false);
     }
 
     fn proc(&self, rank: u32, schedule: Schedule, in_place: bool) -> Proc {
@@ -267,6 +301,9 @@ impl Case {
             };
             let (procs, _) = self.run(self.op(), all);
             assert!(procs.iter().all(|p| p.recv == want), "allreduce {self:?}");
+            if self.may_combine() {
+                self.crosses_once("allreduce", &procs, true);
+            }
             // With an operator that shows its bracketing all ranks must still agree.
             let (procs, _) = self.run(scramble, all);
             assert!(procs.iter().all(|p| p.recv == procs[0].recv), "allreduce {self:?}");
@@ -278,6 +315,9 @@ impl Case {
         };
         let (procs, between) = self.run(self.op(), rooted);
         assert!(procs[self.root as usize].recv == want, "reduce {self:?}");
+        if self.may_combine() {
+            self.crosses_once("reduce", &procs, true);
+        }
         // Longer ones travel in parts.
         if self.commutative && self.elements < 512 {
             one_per_pair(&between, self);
@@ -296,7 +336,21 @@ impl Case {
     }
 }
 
-/// No two messages go from one host to the same other.
+/// What is sent from one place to another, as (sender's, receiver's).
+fn messages(procs: &[Proc], place: impl Fn(u32) -> u32) -> Vec<(u32, u32)> {
+    let mut between = Vec::new();
+    for proc in procs {
+        for comm in proc.schedule.rounds().flat_map(|round| round.comms.to_vec()) {
+            if let Comm::Send { to: Peer::Local(to), .. } = comm {
+                let (a, b) = (place(proc.rank), place(to));
+                between.extend((a != b).then_some((a, b)));
+            }
+        }
+    }
+    between
+}
+
+/// No two messages go from one host, or site, to the same other.
 fn one_per_pair(between: &[(u32, u32)], case: &Case) {
     let mut seen = std::collections::HashSet::new();
     assert!(between.iter().all(|pair| seen.insert(*pair)), "{between:?} {case:?}");
@@ -318,8 +372,16 @@ fn nodes() -> impl Strategy<Value = Vec<u32>> {
 
 fn cases() -> impl Strategy<Value = Case> {
     let numbers = (0u32..64, prop_oneof![0usize..6, 4000usize..5000]);
-    (nodes(), numbers, any::<bool>(), any::<bool>(), modes(), any::<u64>()).prop_map(
-        |(nodes, (root, elements), in_place, commutative, mode, seed)| Case {
+    // Hosts have numbers below 6. Sites in a row, without any order, or none.
+    let rows = prop::collection::vec(0u32..4, 6).prop_map(|mut sites| {
+        sites.sort_unstable();
+        sites
+    });
+    let sites = prop_oneof![Just(vec![]), rows, prop::collection::vec(0u32..4, 6)];
+    let places = (nodes(), sites);
+    (places, numbers, any::<bool>(), any::<bool>(), modes(), any::<u64>()).prop_map(
+        |((nodes, sites), (root, elements), in_place, commutative, mode, seed)| Case {
+            sites,
             root: root % nodes.len() as u32,
             // Long ones for few ranks only.
             elements: if nodes.len() > 9 { elements % 50 } else { elements },
@@ -338,6 +400,11 @@ fn where_the_plain_forms_are_right() {
     assert_eq!(Hosts::new([3, 3, 3]), None);
     assert_eq!(Hosts::new([2, 1, 0]), None);
     assert_eq!(Hosts::new([7, 9, 7]).map(|h| h.count()), Some(2));
+    assert_eq!(Hosts::at_sites([(1, 0), (2, 0)]), None);
+    // Site by site: rank 2 is on the second host.
+    let hosts = Hosts::at_sites([(1, 0), (2, 1), (3, 0)]).expect("two sites");
+    assert_eq!([0, 1, 2].map(|rank| hosts.place(rank)), [0, 2, 1]);
+    assert_eq!(hosts.sites().map(|sites| sites.count()), Some(2));
 }
 
 #[test]
@@ -347,16 +414,74 @@ fn two_and_three_hosts() {
             for commutative in [true, false] {
                 for root in 0..nodes.len() as u32 {
                     let (mode, seed) = (Mode::Rendezvous, u64::from(root));
-                    let nodes = nodes.clone();
-                    Case { nodes, root, elements, in_place, commutative, mode, seed }.all();
+                    let (nodes, sites) = (nodes.clone(), vec![]);
+                    Case { nodes, sites, root, elements, in_place, commutative, mode, seed }.all();
                 }
             }
         }
     }
 }
 
+/// Two sites of two hosts of two ranks; three of one host each; a site of one host beside one of three; five with one rank
+/// each; hosts of both sites by turns.
+#[test]
+fn some_sites() {
+    let cases: [(&[u32], &[u32]); 5] = [
+        (&[0, 0, 1, 1, 2, 2, 3, 3], &[0, 0, 1, 1]),
+        (&[0, 0, 1, 2, 2, 2], &[4, 2, 7]),
+        (&[0, 1, 1, 2, 3], &[0, 1, 1, 1]),
+        (&[0, 1, 2, 3, 4], &[0, 1, 2, 3, 4]),
+        (&[0, 1, 2, 3, 0, 1, 2, 3], &[0, 1, 0, 1]),
+    ];
+    for (nodes, sites) in cases {
+        for (elements, in_place) in [(0, false), (1, false), (3, true), (4000, false), (4000, true)]
+        {
+            for commutative in [true, false] {
+                for root in 0..nodes.len() as u32 {
+                    let (mode, seed) = (Mode::Mixed, u64::from(root));
+                    let (nodes, sites) = (nodes.to_vec(), sites.to_vec());
+                    Case { nodes, sites, root, elements, in_place, commutative, mode, seed }.all();
+                }
+            }
+        }
+    }
+}
+
+/// Operands that are too many for one place are combined in several crossings.
+#[test]
+fn long_operands_of_many_sites() {
+    let tables = Tables { direct: 1000, ..DEFAULT.clone() };
+    let nodes = vec![0, 0, 1, 2, 3, 4];
+    let case = Case {
+        sites: vec![0, 1, 2, 3, 4],
+        nodes,
+        root: 3,
+        elements: 700,
+        in_place: false,
+        commutative: true,
+        mode: Mode::Mixed,
+        seed: 1,
+    };
+    let hosts = case.hosts().expect("several");
+    let mut want = blank(OPERAND, case.elements);
+    put(&mut want, 0, OPERAND, &reduced(sum, 0..case.size(), case.elements));
+    let all = |rank| {
+        let schedule = hosts::allreduce(&tables, &hosts, &case.reduction(rank, false));
+        case.proc(rank, schedule, false)
+    };
+    let (procs, _) = case.run(sum, all);
+    assert!(procs.iter().all(|p| p.recv == want));
+    assert!(procs.iter().any(|p| p.crossed > 1));
+    let one = |rank| {
+        let schedule = hosts::reduce(&tables, &hosts, &case.reduction(rank, false));
+        case.proc(rank, schedule, false)
+    };
+    let (procs, _) = case.run(sum, one);
+    assert!(procs[case.root as usize].recv == want);
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
     fn any_partition(case in cases()) {

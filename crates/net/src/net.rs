@@ -206,6 +206,7 @@ fn between_sites() -> Config {
         send_pool: 2048,
         most_timeout: SECOND,
         slowest_growth: 8,
+        look_every: SECOND,
         ..Config::default()
     }
 }

@@ -45,6 +45,9 @@ pub struct Config {
     /// 0. Small: on a long path with a sender of its own that heeds the network, a window that grows by one per round trip
     /// would take minutes to fill it.
     pub slowest_growth: u32,
+    /// How often it is looked at whether senders use the windows that they were granted: who has sent less than half of it
+    /// since the last look loses half. More than the longest round trip, or a sender on a long path loses what it is filling.
+    pub look_every: u64,
     /// How often a smaller datagram size tries to become larger.
     pub probe_interval: u64,
 }
@@ -67,6 +70,7 @@ impl Default for Config {
             least_timeout: 2 * MS,
             most_timeout: 100 * MS,
             slowest_growth: u32::MAX,
+            look_every: 5 * MS,
             probe_interval: 1000 * MS,
         }
     }

@@ -1,7 +1,7 @@
 //! The links of one process.
 
 use crate::Peer;
-use crate::config::{Config, MS};
+use crate::config::Config;
 use crate::counters::Counters;
 use crate::incoming::Incoming;
 use crate::link::{End, Link};
@@ -13,8 +13,7 @@ use hpvm_wire::Head;
 use hpvm_wire::datagram::{HEADER, RECORD};
 use std::collections::{BinaryHeap, VecDeque};
 
-/// How often idle links are looked for, and how many are looked at.
-const LOOK_EVERY: u64 = 5 * MS;
+/// How many links are looked at in a search for idle ones.
 const LOOK_AT: usize = 16;
 /// Entries among the timers above four per link after which outdated ones are thrown out.
 const SLACK: usize = 64;
@@ -416,7 +415,7 @@ impl Hub {
     /// Looks at a few links that may be idle.
     #[cold]
     fn look_around(&mut self, now: u64) {
-        self.look_at = now + LOOK_EVERY;
+        self.look_at = now + self.shared.config.look_every;
         for _ in 0..LOOK_AT.min(self.links.len()) {
             self.look_from = (self.look_from + 1) % self.links.len();
             self.links[self.look_from].look(now, &mut self.shared);

@@ -45,10 +45,11 @@ impl Rtt {
         self.smooth.max(self.latest) * 9 / 8 + GRAIN
     }
 
-    /// True when a copy sent `ago` nanoseconds ago can have been acknowledged by now.
+    /// True when a copy sent `ago` nanoseconds ago can have been acknowledged by now. Before the first sample nothing says
+    /// so: on a long path it is the original that has been.
     #[inline]
     pub fn plausible(&self, ago: u64) -> bool {
-        ago >= self.least
+        self.smooth > 0 && ago >= self.least
     }
 }
 
@@ -61,6 +62,7 @@ mod tests {
         let config =
             Config { least_timeout: 1, most_timeout: 1000 * MS, ack_delay: 0, ..Config::default() };
         let mut rtt = Rtt::default();
+        assert!(!rtt.plausible(1000 * MS));
         assert_eq!(rtt.timeout(&config, 0), 5);
         rtt.sample(8 * MS);
         assert_eq!(rtt.timeout(&config, 0), 8 * MS + 4 * 4 * MS);

@@ -328,3 +328,28 @@ fn on_a_long_path_the_window_grows_back_as_fast_as_it_is_told_to() {
     assert!(fast * 2 < slow, "{fast} and {slow} ns");
     assert!(Config { slowest_growth: 0, ..Config::default() }.check().is_err());
 }
+
+/// A path of 40 ms in each direction on which 1436 bytes take 120 us: a sender that goes on keeps the whole window, though a
+/// round trip is what it takes to fill it.
+#[test]
+fn on_a_long_path_the_window_stays_open() {
+    let took = |look_every| {
+        let config = Config {
+            window: 1024,
+            receive_pool: 2048,
+            send_pool: 2048,
+            most_timeout: 1000 * MS,
+            look_every,
+            ..Config::default()
+        };
+        let mut pair = Pair::new(config);
+        pair.delay = 40 * MS;
+        pair.gap = 120_000;
+        (pair.stream(2400, 16 << 10), pair.hubs[0].counters().slowdowns)
+    };
+    // Datagrams alone take 3.3 s; the rest goes until the window is open.
+    let ((kept, slowdowns), (taken, _)) = (took(1000 * MS), took(5 * MS));
+    assert_eq!(slowdowns, 0, "nothing is lost");
+    assert!(kept < 3900 * MS, "{kept} ns");
+    assert!(taken > kept * 5 / 4, "{taken} and {kept} ns");
+}

@@ -50,6 +50,7 @@ mod sam;
 mod shmem;
 mod silence;
 mod sites;
+mod sites_coll;
 mod solo;
 mod strangers;
 mod stuck;

@@ -1,10 +1,10 @@
 //! Allgather by hosts.
 
-use super::{Hosts, spread};
+use super::{Hosts, heads, spread};
+use crate::allgather as plain;
 use crate::input::{Exchange, GatherV, Vectors};
 use crate::schedule::{Block, Buffer, Peer, Schedule, Ty};
 use crate::select::Tables;
-use crate::{allgather as plain, allgatherv};
 
 /// The blocks of a host go to its head, the heads exchange what they have, and each gives the whole
 /// to its host.
@@ -13,7 +13,7 @@ use crate::{allgather as plain, allgatherv};
 /// not neighbours, a packed copy of the whole on every rank.
 pub fn allgather(tables: &Tables, hosts: &Hosts, input: &Exchange) -> Schedule {
     let bytes = input.recv_bytes() * i64::from(input.size);
-    if bytes > tables.hosts.allgather {
+    if bytes > hosts.limits(tables).allgather {
         return plain::schedule_with(tables, input);
     }
     let mut s = Schedule::new();
@@ -38,6 +38,40 @@ pub fn allgather(tables: &Tables, hosts: &Hosts, input: &Exchange) -> Schedule {
         }
         s.end_round();
     }
+    s
+}
+
+/// The same in place of a block for each rank, one behind the other. Places have to be ranks.
+pub(super) fn in_place(tables: &Tables, hosts: &Hosts, input: &GatherV) -> Schedule {
+    let (rank, recv) = (input.rank, &input.recv);
+    let block = |first: u32, end: u32| {
+        let first = first as usize;
+        let count = recv.counts[first..end as usize].iter().sum();
+        Block::new(Buffer::Recv, recv.displs[first] * recv.extent, count, Ty::Recv)
+    };
+    let of_host = |host: u32| block(hosts.start(host), hosts.start(host + 1));
+    let mut s = Schedule::new();
+    let team = hosts.team(hosts.host(rank));
+    let head = team[0];
+    if rank == head {
+        team[1..].iter().for_each(|rank| s.recv(Peer::Local(*rank), block(*rank, rank + 1)));
+        s.end_round();
+        let numbers = 0..hosts.count();
+        let blocks: Vec<Block> = numbers.map(of_host).collect();
+        let counts: Vec<i64> = blocks.iter().map(|block| block.count).collect();
+        let displs: Vec<i64> =
+            (0..hosts.count()).map(|host| recv.displs[hosts.start(host) as usize]).collect();
+        let recv = Vectors { counts: &counts, displs: &displs, ..*recv };
+        let (rank, size) = (hosts.host(rank), hosts.count());
+        let among = GatherV { rank, size, recv, ..*input };
+        let part = heads::allgather_in_place(tables, hosts, &among);
+        s.append(&part, |host| hosts.team(host)[0], |block| block);
+    } else {
+        s.send(Peer::Local(head), block(rank, rank + 1));
+        s.end_round();
+    }
+    let whole = block(0, input.size);
+    spread(&mut s, tables, hosts, (rank, head), whole, whole.count * recv.size_bytes);
     s
 }
 
@@ -87,8 +121,9 @@ fn among(s: &mut Schedule, tables: &Tables, hosts: &Hosts, input: &Exchange, who
     let counts: Vec<i64> =
         numbers.clone().map(|host| hosts.team(host).len() as i64 * each).collect();
     let displs: Vec<i64> = numbers.map(|host| i64::from(hosts.start(host)) * each).collect();
-    let part = allgatherv::schedule_with(
+    let part = heads::allgather_in_place(
         tables,
+        hosts,
         &GatherV {
             rank: hosts.host(input.rank),
             size: hosts.count(),

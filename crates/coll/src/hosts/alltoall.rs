@@ -17,10 +17,11 @@ use crate::select::Tables;
 pub fn alltoall(tables: &Tables, hosts: &Hosts, input: &Exchange) -> Schedule {
     let bytes = input.recv_bytes();
     let carried = bytes.saturating_mul(hosts.heaviest());
-    if carried > tables.hosts.alltoall && bytes <= tables.hosts.joined {
+    let limits = hosts.limits(tables);
+    if carried > limits.alltoall && bytes <= limits.joined {
         return joined::alltoall(hosts, input);
     }
-    if carried > tables.hosts.alltoall {
+    if carried > limits.alltoall {
         return plain::schedule_with(tables, input);
     }
     let mut s = Schedule::new();

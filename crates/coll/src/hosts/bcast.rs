@@ -9,7 +9,7 @@ use crate::select::Tables;
 ///
 /// Cost: between hosts that of a broadcast with one rank per host.
 pub fn bcast(tables: &Tables, hosts: &Hosts, input: &Broadcast) -> Schedule {
-    if input.bytes() > tables.hosts.bcast {
+    if input.bytes() > hosts.limits(tables).bcast {
         return plain::schedule_with(tables, input);
     }
     let mut s = Schedule::new();

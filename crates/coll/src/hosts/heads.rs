@@ -4,7 +4,7 @@
 //! Buffers are those of the heads: packed bytes, or operands. All ranks of these schedules are
 //! ranks of the whole group.
 
-use super::Hosts;
+use super::{Between, Hosts, links};
 use crate::barrier::dissemination;
 use crate::input::{Broadcast, GatherV, Group, Reduction, Vectors};
 use crate::schedule::{Block, Buffer, Peer, Schedule};
@@ -16,7 +16,12 @@ use crate::{
 /// A barrier. The head of a host is its lowest rank.
 pub fn barrier(hosts: &Hosts, rank: u32) -> Schedule {
     let group = Group { rank: hosts.host(rank), size: hosts.count() };
-    renamed(&dissemination::schedule(&group), |host| hosts.team(host)[0])
+    let part = match &hosts.between {
+        Between::Cables => dissemination::schedule(&group),
+        Between::Sites(sites) => super::barrier(sites, group.rank),
+        Between::Links => links::barrier(&group),
+    };
+    renamed(&part, |host| hosts.team(host)[0])
 }
 
 /// A broadcast of the receive buffer. The root is the head of its host.
@@ -24,14 +29,24 @@ pub fn bcast(tables: &Tables, hosts: &Hosts, input: &Broadcast) -> Schedule {
     let Broadcast { rank, root, .. } = *input;
     let (rank, size, top) = (hosts.host(rank), hosts.count(), hosts.host(root));
     let among = Broadcast { rank, size, root: top, ..*input };
-    renamed(&plain_bcast::schedule_with(tables, &among), |host| hosts.head(host, root))
+    let part = match &hosts.between {
+        Between::Cables => plain_bcast::schedule_with(tables, &among),
+        Between::Sites(sites) => super::bcast(tables, sites, &among),
+        Between::Links => links::bcast(&among),
+    };
+    renamed(&part, |host| hosts.head(host, root))
 }
 
 /// An allreduce in place. The head of a host is its lowest rank.
 pub fn allreduce(tables: &Tables, hosts: &Hosts, input: &Reduction) -> Schedule {
     let (rank, size) = (hosts.host(input.rank), hosts.count());
     let among = Reduction { rank, size, in_place: true, ..*input };
-    renamed(&plain_allreduce::schedule_with(tables, &among), |host| hosts.team(host)[0])
+    let part = match &hosts.between {
+        Between::Cables => plain_allreduce::schedule_with(tables, &among),
+        Between::Sites(sites) => super::allreduce(tables, sites, &among),
+        Between::Links => links::allreduce(tables, &among),
+    };
+    renamed(&part, |host| hosts.team(host)[0])
 }
 
 /// A reduction, in place at the root, which is the head of its host; elsewhere the operand is in
@@ -41,7 +56,12 @@ pub fn reduce(tables: &Tables, hosts: &Hosts, input: &Reduction) -> Schedule {
     let in_place = rank == root;
     let (rank, size, top) = (hosts.host(rank), hosts.count(), hosts.host(root));
     let among = Reduction { rank, size, root: top, in_place, ..*input };
-    renamed(&plain_reduce::schedule_with(tables, &among), |host| hosts.head(host, root))
+    let part = match &hosts.between {
+        Between::Cables => plain_reduce::schedule_with(tables, &among),
+        Between::Sites(sites) => super::reduce(tables, sites, &among),
+        Between::Links => links::reduce(tables, &among),
+    };
+    renamed(&part, |host| hosts.head(host, root))
 }
 
 /// An allgather in place, of packed blocks of `bytes` in the order of places. The head of a host is
@@ -51,8 +71,9 @@ pub fn allgather(tables: &Tables, hosts: &Hosts, rank: u32, bytes: i64) -> Sched
     let counts: Vec<i64> =
         numbers.clone().map(|host| hosts.team(host).len() as i64 * bytes).collect();
     let displs: Vec<i64> = numbers.map(|host| i64::from(hosts.start(host)) * bytes).collect();
-    let part = allgatherv::schedule_with(
+    let part = allgather_in_place(
         tables,
+        hosts,
         &GatherV {
             rank: hosts.host(rank),
             size: hosts.count(),
@@ -64,6 +85,16 @@ pub fn allgather(tables: &Tables, hosts: &Hosts, rank: u32, bytes: i64) -> Sched
         },
     );
     renamed(&part, |host| hosts.team(host)[0])
+}
+
+/// An allgather in place of a block for each host, one behind the other. All ranks of this schedule
+/// are hosts.
+pub(super) fn allgather_in_place(tables: &Tables, hosts: &Hosts, input: &GatherV) -> Schedule {
+    match &hosts.between {
+        Between::Cables => allgatherv::schedule_with(tables, input),
+        Between::Sites(sites) => super::allgather::in_place(tables, sites, input),
+        Between::Links => links::allgather(input),
+    }
 }
 
 /// One message to and from the carrier of each host that [`Hosts::loads`] names. Both buffers hold

@@ -5,6 +5,10 @@
 //! own for each other host. Every function gives way to the plain form where that is better: for
 //! long messages ([`Limits`](crate::select::Limits)), and for operations that do not commute where
 //! the ranks of a host are not neighbours. All ranks decide alike.
+//!
+//! Where ranks are at several sites, with a slow link between each two, there is one level more: the
+//! heads of hosts meet at the head of their site by the same functions, and what heads of sites do
+//! among themselves is in [`links`].
 
 mod allgather;
 mod alltoall;
@@ -12,6 +16,7 @@ mod barrier;
 mod bcast;
 pub mod heads;
 mod joined;
+mod links;
 mod parts;
 mod reduce;
 mod rooted;
@@ -26,13 +31,14 @@ pub use rooted::{gather, scatter};
 use crate::bcast as plain;
 use crate::input::Broadcast;
 use crate::schedule::{Block, Buffer, Peer, Schedule, Ty};
-use crate::select::Tables;
+use crate::select::{Limits, Tables};
 use std::sync::OnceLock;
 
-/// How the ranks of a group lie on hosts: at least two, and not one rank on each.
+/// How the ranks of a group lie on hosts: at least two, and not one rank on each, unless they are at
+/// several sites.
 ///
-/// Hosts are numbered by their lowest rank. A *place* counts ranks host by host, and within a host
-/// in rank order.
+/// Hosts are numbered by their lowest rank, site by site. A *place* counts ranks host by host, and
+/// within a host in rank order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hosts {
     /// The rank at each place.
@@ -43,30 +49,64 @@ pub struct Hosts {
     starts: Box<[u32]>,
     /// The host of each rank.
     of: Box<[u32]>,
+    between: Between,
     /// See `heaviest` and `most_arrivals`; found when first asked for.
     heaviest: OnceLock<i64>,
     most_arrivals: OnceLock<i64>,
+}
+
+/// What lies between hosts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Between {
+    /// Nothing that would take long.
+    Cables,
+    /// Of some, the slow link of two sites: how the hosts, as ranks, lie at sites, as hosts.
+    Sites(Box<Hosts>),
+    /// Of all, a slow link: the "hosts" are sites.
+    Links,
 }
 
 impl Hosts {
     /// `nodes` tells for each rank in order which host it is on, by any number. `None` where the
     /// plain forms are right: all ranks share a host, or no two do.
     pub fn new(nodes: impl IntoIterator<Item = u32>) -> Option<Hosts> {
-        let mut numbers = std::collections::HashMap::new();
-        let of: Box<[u32]> = nodes
-            .into_iter()
-            .map(|node| {
-                let next = numbers.len() as u32;
-                *numbers.entry(node).or_insert(next)
-            })
-            .collect();
-        if numbers.len() < 2 || numbers.len() == of.len() {
+        let (of, hosts) = numbered(nodes);
+        if hosts < 2 || hosts as usize == of.len() {
             return None;
         }
+        Some(Hosts::build(of, Between::Cables))
+    }
+
+    /// The same where ranks may be at several sites: `places` tells for each rank in order its host
+    /// and its site. Between two sites one rank on each host is no reason for the plain forms.
+    pub fn at_sites(places: impl IntoIterator<Item = (u32, u32)>) -> Option<Hosts> {
+        let places: Vec<(u32, u32)> = places.into_iter().collect();
+        let (site_of, sites) = numbered(places.iter().map(|(_, site)| *site));
+        if sites < 2 {
+            return Hosts::new(places.iter().map(|(node, _)| *node));
+        }
+        // Hosts by their lowest rank, then site by site.
+        let (first, hosts) = numbered(places);
+        let mut at: Vec<(u32, u32)> = vec![(0, 0); hosts as usize];
+        for (host, site) in first.iter().zip(&site_of) {
+            at[*host as usize] = (*site, *host);
+        }
+        at.sort_unstable();
+        let mut number = vec![0; hosts as usize];
+        for (new, (_, old)) in (0..).zip(&at) {
+            number[*old as usize] = new;
+        }
+        let of = first.iter().map(|host| number[*host as usize]).collect();
+        let above = Hosts::build(at.iter().map(|(site, _)| *site).collect(), Between::Links);
+        Some(Hosts::build(of, Between::Sites(Box::new(above))))
+    }
+
+    /// `of` is the host of each rank, numbered from 0 without gaps.
+    fn build(of: Box<[u32]>, between: Between) -> Hosts {
         let mut ranks: Box<[u32]> = (0..of.len() as u32).collect();
         ranks.sort_by_key(|rank| of[*rank as usize]);
         let mut places = vec![0; of.len()].into_boxed_slice();
-        let mut starts = Vec::with_capacity(numbers.len() + 1);
+        let mut starts = Vec::new();
         for (place, rank) in (0..).zip(&ranks) {
             places[*rank as usize] = place;
             if of[*rank as usize] as usize == starts.len() {
@@ -74,20 +114,42 @@ impl Hosts {
             }
         }
         starts.push(of.len() as u32);
-        Some(Hosts {
+        Hosts {
             ranks,
             places,
             starts: starts.into(),
             of,
+            between,
             heaviest: OnceLock::new(),
             most_arrivals: OnceLock::new(),
-        })
+        }
     }
 
     /// Bytes that the tables take.
     pub fn bytes(&self) -> usize {
         let Hosts { ranks, places, starts, of, .. } = self;
-        size_of_val(&**ranks) + size_of_val(&**places) + size_of_val(&**starts) + size_of_val(&**of)
+        let above = self.sites().map_or(0, |sites| size_of::<Hosts>() + sites.bytes());
+        size_of_val(&**ranks)
+            + size_of_val(&**places)
+            + size_of_val(&**starts)
+            + size_of_val(&**of)
+            + above
+    }
+
+    /// How the hosts, as ranks, lie at sites, as hosts; none where all ranks are at one.
+    pub fn sites(&self) -> Option<&Hosts> {
+        match &self.between {
+            Between::Sites(sites) => Some(sites),
+            Between::Cables | Between::Links => None,
+        }
+    }
+
+    /// Up to how many bytes collectives go by hosts.
+    fn limits<'a>(&self, tables: &'a Tables) -> &'a Limits {
+        match self.between {
+            Between::Cables => &tables.hosts,
+            Between::Sites(_) | Between::Links => &tables.sites,
+        }
     }
 
     /// Hosts that have ranks of the group.
@@ -151,6 +213,18 @@ impl Hosts {
         if self.host(root) == host { root } else { self.team(host)[0] }
     }
 
+    /// The first rank of a rank's host, or of its site where there are several.
+    fn leader(&self, rank: u32) -> u32 {
+        let host = self.host(rank);
+        let first = self.sites().map_or(host, |sites| sites.leader(host));
+        self.team(first)[0]
+    }
+
+    /// Whether operands come to this rank in rank order.
+    fn leads(&self, rank: u32) -> bool {
+        self.leader(rank) == rank
+    }
+
     fn others(&self, host: u32) -> impl Iterator<Item = u32> {
         (0..self.count()).filter(move |other| *other != host)
     }
@@ -210,6 +284,17 @@ impl Hosts {
             (0..self.of.len() as u32).map(carried).max().unwrap_or(0)
         })
     }
+}
+
+/// Numbers in place of names, in the order in which names come first, and how many there are.
+fn numbered<N: Eq + std::hash::Hash>(names: impl IntoIterator<Item = N>) -> (Box<[u32]>, u32) {
+    let mut numbers = std::collections::HashMap::new();
+    let number = |name| {
+        let next = numbers.len() as u32;
+        *numbers.entry(name).or_insert(next)
+    };
+    let all = names.into_iter().map(number).collect();
+    (all, numbers.len() as u32)
 }
 
 /// What one rank carries in an alltoall between its own host and another.

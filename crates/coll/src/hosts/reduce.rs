@@ -2,7 +2,7 @@
 
 use super::{Hosts, heads, moved, parts, spread};
 use crate::input::Reduction;
-use crate::schedule::{Buffer, Schedule, TempSpec};
+use crate::schedule::{Buffer, Peer, Schedule, TempSpec};
 use crate::select::Tables;
 use crate::{allreduce as plain_all, reduce as plain};
 
@@ -11,7 +11,7 @@ use crate::{allreduce as plain_all, reduce as plain};
 /// Cost: between hosts that of an allreduce with one rank per host.
 pub fn allreduce(tables: &Tables, hosts: &Hosts, input: &Reduction) -> Schedule {
     let keeps_order = input.commutative || hosts.in_order();
-    let limits = &tables.hosts;
+    let limits = hosts.limits(tables);
     if input.bytes() > limits.allreduce.max(limits.parts) || !keeps_order {
         return plain_all::schedule_with(tables, input);
     }
@@ -43,10 +43,15 @@ pub fn allreduce(tables: &Tables, hosts: &Hosts, input: &Reduction) -> Schedule 
 /// Cost: between hosts that of a reduction with one rank per host.
 pub fn reduce(tables: &Tables, hosts: &Hosts, input: &Reduction) -> Schedule {
     let Reduction { rank, root, count, .. } = *input;
-    let top = hosts.host(root);
-    let keeps_order = hosts.in_order() && hosts.team(top)[0] == root;
-    if input.bytes() > tables.hosts.reduce || !(input.commutative || keeps_order) {
+    let may_order = input.commutative || hosts.in_order();
+    if input.bytes() > hosts.limits(tables).reduce || !may_order {
         return plain::schedule_with(tables, input);
+    }
+    if !(input.commutative || hosts.leads(root)) {
+        return match hosts.sites() {
+            None => plain::schedule_with(tables, input),
+            Some(_) => by_leader(tables, hosts, input),
+        };
     }
     let mut s = Schedule::new();
     if count == 0 {
@@ -69,6 +74,29 @@ pub fn reduce(tables: &Tables, hosts: &Hosts, input: &Reduction) -> Schedule {
     }
     let part = heads::reduce(tables, hosts, input);
     s.append(&part, |rank| rank, |b| moved(b, Buffer::Send, result));
+    s
+}
+
+/// A reduction to the first rank of the root's site, where operands come together in rank order, which passes
+/// the result to the root.
+fn by_leader(tables: &Tables, hosts: &Hosts, input: &Reduction) -> Schedule {
+    let Reduction { rank, root, .. } = *input;
+    let leader = hosts.leader(root);
+    let part = reduce(tables, hosts, &Reduction { root: leader, in_place: false, ..*input });
+    let mut s = Schedule::new();
+    let whole = |buffer| input.whole(buffer);
+    if rank == leader {
+        let result = s.temp(TempSpec::Elements(input.count));
+        s.append(&part, |rank| rank, |b| moved(b, Buffer::Recv, result));
+        s.send(Peer::Local(root), whole(result));
+    } else {
+        let source = if rank == root { input.source() } else { Buffer::Send };
+        s.append(&part, |rank| rank, |b| moved(b, Buffer::Send, source));
+        if rank == root {
+            s.recv(Peer::Local(leader), whole(Buffer::Recv));
+        }
+    }
+    s.end_round();
     s
 }
 

@@ -13,7 +13,7 @@ use crate::{gather as plain_gather, scatter as plain_scatter};
 /// host, and once more.
 pub fn gather(tables: &Tables, hosts: &Hosts, input: &Exchange) -> Schedule {
     let bytes = plain_gather::block_bytes(input);
-    if bytes > tables.hosts.gather {
+    if bytes > hosts.limits(tables).gather {
         return plain_gather::schedule_with(tables, input);
     }
     let mut s = Schedule::new();
@@ -62,7 +62,7 @@ pub fn gather(tables: &Tables, hosts: &Hosts, input: &Exchange) -> Schedule {
 /// its host, and once more.
 pub fn scatter(tables: &Tables, hosts: &Hosts, input: &Exchange) -> Schedule {
     let bytes = plain_scatter::block_bytes(input);
-    if bytes > tables.hosts.gather {
+    if bytes > hosts.limits(tables).gather {
         return plain_scatter::schedule_with(tables, input);
     }
     let mut s = Schedule::new();

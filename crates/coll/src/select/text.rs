@@ -261,6 +261,8 @@ impl Found {
             copies: Cow::Owned(self.copies),
             thresholds: self.thresholds,
             hosts: DEFAULT.hosts,
+            sites: DEFAULT.sites,
+            direct: DEFAULT.direct,
         }
     }
 }
@@ -440,6 +442,8 @@ mod tests {
                 reduce_scatter, carriers, copies,
                 thresholds: Vec::new(),
             hosts: DEFAULT.hosts,
+            sites: DEFAULT.sites,
+            direct: DEFAULT.direct,
             }
         }
     }

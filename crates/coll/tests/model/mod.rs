@@ -62,6 +62,9 @@ pub struct Proc {
     pub recv_of: Vec<Type>,
     /// The ranks, by index in the run, that had begun when the last thing we heard was sent.
     pub heard: Vec<bool>,
+    /// Which side of slow links it is on, and how many of them whatever it waited for has crossed one after the other.
+    pub site: u32,
+    pub crossed: u32,
     temps: Vec<Vec<u8>>,
     round: usize,
     open: usize,
@@ -91,6 +94,8 @@ impl Proc {
             send_of: Vec::new(),
             recv_of: Vec::new(),
             heard: Vec::new(),
+            site: 0,
+            crossed: 0,
             round: 0,
             open: 0,
         }
@@ -186,6 +191,7 @@ struct Sending {
     proc: usize,
     block: Block,
     heard: Vec<bool>,
+    crossed: u32,
     /// Present if the send was eager.
     data: Option<Vec<u8>>,
 }
@@ -312,6 +318,7 @@ impl World<'_> {
             proc: me,
             block,
             heard: self.procs[me].heard.clone(),
+            crossed: self.procs[me].crossed + u32::from(self.procs[me].site != self.procs[to].site),
             data,
         });
         self.match_up(me, to);
@@ -339,7 +346,9 @@ impl World<'_> {
         self.procs[receiving.proc].unpack(&receiving.block, &data);
         let known = &mut self.procs[receiving.proc].heard;
         known.iter_mut().zip(&sending.heard).for_each(|(known, heard)| *known |= heard);
-        self.procs[receiving.proc].open -= 1;
+        let receiver = &mut self.procs[receiving.proc];
+        receiver.crossed = receiver.crossed.max(sending.crossed);
+        receiver.open -= 1;
         self.finish_round(receiving.proc);
         if !eager {
             self.procs[sending.proc].open -= 1;

@@ -37,13 +37,14 @@ fn network(cause: String) -> Error {
     Error::new(Class::Other, format!("joining the job failed: {cause}"))
 }
 
-/// Meets the other ranks. Their tables have to be the `chosen` ones. Blocks until all have come.
-pub fn connect(job: &mut Job, chosen: &Chosen) -> Result<Mux> {
+/// Meets the other ranks. Their tables have to be the `chosen` ones. Also gives the site of each rank, in a job of several
+/// sites. Blocks until all have come.
+pub fn connect(job: &mut Job, chosen: &Chosen) -> Result<(Mux, Vec<u16>)> {
     let ranks = job.neighbours();
     let place = ranks.iter().position(|r| *r == job.rank).unwrap_or(0);
     let Some(mut m) = job.manager.clone() else {
         let mapping = Mapping::create(1, random_key()?).map_err(memory)?;
-        return attach(mapping, 0, None).map(Mux::single_host);
+        return Ok((Mux::single_host(attach(mapping, 0, None)?), Vec::new()));
     };
     let opened = match ranks.len() == job.size as usize {
         true => None,
@@ -51,22 +52,24 @@ pub fn connect(job: &mut Job, chosen: &Chosen) -> Result<Mux> {
     };
     let mapping = meet(job, &mut m, &ranks, chosen)?;
     let shm = attach(mapping, place as u32, Some(&mut m))?;
-    let Some((opened, secret, far)) = opened else { return Ok(Mux::single_host(shm)) };
+    let Some((opened, secret, far)) = opened else {
+        return Ok((Mux::single_host(shm), Vec::new()));
+    };
     let key = match secret {
         Some(key) => key,
         None => secret_of(&mut m)?.ok_or_else(|| network(format!("no {SECRET_KEY} is known")))?,
     };
     let mut asked = BTreeSet::new();
     let gateway = far.as_ref().map(|far| gateway_of(&mut m, far.own)).transpose()?;
+    let sites = far.as_ref().map_or_else(Vec::new, |far| far.sites.clone());
     let directory = move |rank: u32, wait| match (&far, &gateway) {
-        (Some(far), Some(gateway)) if far.ranks.get(rank as usize) == Some(&true) => {
-            Ok(Some(gateway.clone()))
-        }
+        (Some(far), Some(gateway)) if far.is_elsewhere(rank) => Ok(Some(gateway.clone())),
         _ => card_of(&mut m, &mut asked, rank, wait),
     };
     let net = opened.join(key, Box::new(directory)).map_err(network)?;
     let mux = Mux::several_hosts(shm, ranks, job.size, net);
-    mux.map_err(|e| network(format!("descriptors for the network: {e}")))
+    let mux = mux.map_err(|e| network(format!("descriptors for the network: {e}")))?;
+    Ok((mux, sites))
 }
 
 /// Maps this host's segment, which its first rank makes. Blocks until all ranks of the job are
@@ -146,8 +149,19 @@ fn attach(mapping: Mapping, place: u32, m: Option<&mut Client>) -> Result<Shm> {
 struct Far {
     /// The number of this rank's site.
     own: u16,
-    /// Whether each rank is at another.
-    ranks: Vec<bool>,
+    /// That of each rank.
+    sites: Vec<u16>,
+}
+
+impl Far {
+    fn is_elsewhere(&self, rank: u32) -> bool {
+        self.sites.get(rank as usize).is_some_and(|site| *site != self.own)
+    }
+
+    /// Whether each rank is at another site.
+    fn ranks(&self) -> Vec<bool> {
+        self.sites.iter().map(|site| *site != self.own).collect()
+    }
 }
 
 /// Which ranks are at other sites, in a job of several sites.
@@ -155,7 +169,7 @@ fn far_ranks(job: &Job, m: &mut Client) -> Result<Option<Far>> {
     let Some(text) = m.get(SITES_KEY).map_err(manager)? else { return Ok(None) };
     let sites = Sites::parse(&text, job.size as usize).map_err(network)?;
     let own = sites.of(job.rank).unwrap_or(0);
-    Ok(Some(Far { own, ranks: sites.ranks.iter().map(|site| *site != own).collect() }))
+    Ok(Some(Far { own, sites: sites.ranks }))
 }
 
 /// Where this site's gateway is. To be asked once all have met.
@@ -192,7 +206,7 @@ fn announce(
         host: host_name(),
         timeout: net_timeout()?,
         lane: lane.clone(),
-        far: far.as_ref().map_or_else(Vec::new, |far| far.ranks.clone()),
+        far: far.as_ref().map_or_else(Vec::new, Far::ranks),
     });
     let named =
         |why, lane| network(format!("on host {}: {why} (HPVM_LANE is {lane})", host_name()));

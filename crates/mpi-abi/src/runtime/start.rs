@@ -35,7 +35,7 @@ fn bootstrap() -> Result<()> {
     let ranks = job.neighbours().len();
     let met = tables::find(job.rank == 0, ranks != job.size as usize)
         .and_then(|chosen| Ok((meet::connect(&mut job, &chosen)?, chosen)));
-    let (transport, chosen) = met.inspect_err(|_| {
+    let ((transport, sites), chosen) = met.inspect_err(|_| {
         // The connection stays open: over it the job is ended, and the launcher told why.
         std::mem::forget(job.manager.take());
     })?;
@@ -47,7 +47,7 @@ fn bootstrap() -> Result<()> {
         tables.copies = Default::default();
     }
     process.set_tables(tables);
-    process.set_nodes(&job.nodes);
+    process.set_sites(&job.nodes, &sites);
     process.set_job_number(meet::job_number(&job, process.fm().transport())?);
     let dynamic = crate::dynamic::Dynamic::new(chosen.hash);
     process.onesided().1.set_allowed(meet::onesided()?);

@@ -168,7 +168,7 @@ impl Comm {
     }
 
     /// How its ranks lie on hosts: of an intracommunicator on several hosts, some of which have
-    /// several members. `nodes` is asked once.
+    /// several members, or at several sites. `nodes` is asked once.
     #[inline]
     pub(crate) fn hosts(&self, nodes: &Nodes) -> Option<&Hosts> {
         let find = || if self.is_inter() { None } else { nodes.hosts(&self.group) };

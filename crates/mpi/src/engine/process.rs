@@ -126,6 +126,12 @@ impl<T: Transport> Process<T> {
         self.share_nodes(Nodes::new(nodes));
     }
 
+    /// The same in a job of several sites, with the site of each process: collectives then cross the link between two
+    /// once.
+    pub fn set_sites(&mut self, nodes: &[u32], sites: &[u16]) {
+        self.share_nodes(Nodes::at_sites(nodes, sites));
+    }
+
     /// The same with a table that other processes of a virtual network have, too.
     pub fn share_nodes(&mut self, nodes: Nodes) {
         self.budget = if nodes.alone() { progress::ONE_PACKET } else { progress::BUDGET };

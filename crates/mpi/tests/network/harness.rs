@@ -77,6 +77,18 @@ fn nodes(seed: u64, size: u32) -> Vec<u32> {
     }
 }
 
+/// The site of each process: nothing, or up to four sites with hosts in a row on each, or without any order.
+fn sites(seed: u64, nodes: &[u32]) -> Vec<u16> {
+    let site = |node: u32| match hash(&[seed, 84]) % 3 {
+        1 => node as u16 / 2,
+        _ => (hash(&[seed, 85, node.into()]) % 4) as u16,
+    };
+    match hash(&[seed, 84]) % 3 {
+        0 => Vec::new(),
+        _ => nodes.iter().map(|node| site(*node)).collect(),
+    }
+}
+
 struct Machine {
     process: P,
     parts: Vec<Box<dyn Part>>,
@@ -141,12 +153,13 @@ pub fn run_with_streams(
     let (seed, size) = (network.seed(), network.size());
     let notes = Notes::default();
     let nodes = nodes(seed, size);
+    let sites = sites(seed, &nodes);
     let unfinished = Rc::new(Cell::new(size));
     let machine = |rank| {
         let shared = Shared { seed, rank, size, notes: Rc::clone(&notes) };
         let endpoint = streams.endpoint(network.endpoint(rank));
         let mut process = Process::new(endpoint);
-        process.set_nodes(&nodes);
+        process.set_sites(&nodes, &sites);
         process.set_thresholds(thresholds(seed));
         match hash(&[seed, 80]) % 3 {
             0 => process.set_quota(0),

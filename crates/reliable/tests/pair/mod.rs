@@ -20,6 +20,9 @@ pub struct Pair {
     pub hubs: [Hub; 2],
     pub now: u64,
     pub delay: u64,
+    /// Time that a datagram takes for itself, in each direction: those behind it wait.
+    pub gap: u64,
+    free: [u64; 2],
     pub road: VecDeque<Arrival>,
     /// Numbers in `imm` of what each received, in order.
     pub got: [Vec<u64>; 2],
@@ -43,6 +46,8 @@ impl Pair {
             hubs: [hub(), hub()],
             now: MS,
             delay: 5 * US,
+            gap: 0,
+            free: [0; 2],
             road: VecDeque::new(),
             got: Default::default(),
             credits: [0; 2],
@@ -75,18 +80,19 @@ impl Pair {
 
     /// Sends what may be sent.
     pub fn transmit(&mut self, from: usize) {
-        let (now, delay) = (self.now, self.delay);
-        let (road, fate) = (&mut self.road, &mut self.fate);
+        let (now, delay, gap) = (self.now, self.delay, self.gap);
+        let (road, fate, free) = (&mut self.road, &mut self.fate, &mut self.free[from]);
+        let mut take = |to: Peer, bytes: &[u8]| {
+            *free = now.max(*free) + gap;
+            let at = *free + delay;
+            let place = road.partition_point(|other| other.0 <= at);
+            road.insert(place, (at, to as usize, bytes.to_vec()));
+            Sent::Taken
+        };
         self.hubs[from].transmit(now, &mut |to, bytes| match fate(now, from, bytes) {
-            Fate::Pass => {
-                road.push_back((now + delay, to as usize, bytes.to_vec()));
-                Sent::Taken
-            }
+            Fate::Pass => take(to, bytes),
             Fate::Lose => Sent::Taken,
-            Fate::TooLarge(most) if bytes.len() <= most => {
-                road.push_back((now + delay, to as usize, bytes.to_vec()));
-                Sent::Taken
-            }
+            Fate::TooLarge(most) if bytes.len() <= most => take(to, bytes),
             Fate::TooLarge(most) => Sent::TooLarge(most),
         });
     }

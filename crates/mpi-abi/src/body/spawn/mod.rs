@@ -25,6 +25,11 @@ fn side(w: &Entered, comm: MPI_Comm, root: c_int) -> Result<(Side, Arc<CommObjec
     if object.comm.is_inter() {
         return Err(wrong(Class::Comm, "comm is an intercommunicator"));
     }
+    if w.process.spans_sites(&object.comm) {
+        let text = "members of comm are at several sites, and other jobs are reached directly, not through gateways: \
+                    call it with a communicator whose members are at one site (docs/sites.md)";
+        return Err(wrong(Class::Comm, text));
+    }
     let size = object.comm.size();
     let root = u32::try_from(root).ok().filter(|root| *root < size).ok_or_else(|| {
         wrong(Class::Root, format!("root {root}; expected 0 to {}", size.wrapping_sub(1) as i32))

@@ -152,7 +152,7 @@ impl Use {
 /// Which set of slots a communicator may use at all; where its members are must be known.
 fn suitable(comm: &Comm) -> Option<usize> {
     let members = comm.known_hosts().map_or(comm.size(), Hosts::largest);
-    let suits = !comm.is_inter() && comm.size() > 1 && members <= MAX_MEMBERS;
+    let suits = !comm.is_inter() && (2..=MAX_MEMBERS).contains(&members);
     history::index_of(comm.base_context()).filter(|_| suits)
 }
 
@@ -212,6 +212,11 @@ impl<T: Transport> Process<T> {
     /// Whether members of `comm` are on several hosts, and some share one.
     pub fn spans_hosts(&self, comm: &Comm) -> bool {
         comm.hosts(&self.nodes).is_some()
+    }
+
+    /// Whether members of `comm` are at several sites.
+    pub fn spans_sites(&self, comm: &Comm) -> bool {
+        comm.hosts(&self.nodes).is_some_and(|hosts| hosts.sites().is_some())
     }
 
     /// The first collective on `comm`: finds out what it may use. All members find the same.
