@@ -17,7 +17,8 @@
  * meet NAME, join NAME: two jobs meet by a published name, and wait; part NAME, leave NAME: they
  * disconnect, and the second one fails. A NAME with a slash is a file that holds the port.
  * names NAME: the last process publishes it, and all look it up, try to take it over, and see that it is gone.
- * free NAME: says whether nobody has published it.
+ * free NAME: says whether nobody has published it. look NAME: says what MPI_Lookup_name says.
+ * keep NAME: publishes it and looks for another one for ever, whatever is answered.
  * stranger NAME: connects with a wrong secret, which is an error, and says so. */
 #include <mpi.h>
 #include <signal.h>
@@ -253,6 +254,29 @@ static void is_free(const char *name)
     say(class == MPI_ERR_NAME && other == MPI_SUCCESS ? "free" : class == MPI_SUCCESS && other == MPI_ERR_SERVICE ? "taken" : "wrong");
 }
 
+static void look(const char *name)
+{
+    char port[MPI_MAX_PORT_NAME], text[MPI_MAX_ERROR_STRING] = "found";
+    int length;
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    int code = MPI_Lookup_name(name, MPI_INFO_NULL, port);
+    if (code != MPI_SUCCESS)
+        MPI_Error_string(code, text, &length);
+    say(text);
+}
+
+static void keep(const char *name)
+{
+    char port[MPI_MAX_PORT_NAME];
+    publish(name, "kept");
+    say("published");
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    for (;;) {
+        MPI_Lookup_name("of nobody", MPI_INFO_NULL, port);
+        usleep(50000);
+    }
+}
+
 static void meet(const char *mode, const char *name)
 {
     char port[MPI_MAX_PORT_NAME];
@@ -294,6 +318,10 @@ int main(int argc, char **argv)
         stranger(argv[2]);
     else if (argc > 2 && is(argv[1], "names"))
         names(argv[2]);
+    else if (argc > 2 && is(argv[1], "keep"))
+        keep(argv[2]);
+    else if (argc > 2 && is(argv[1], "look"))
+        look(argv[2]);
     else if (argc > 2 && is(argv[1], "free")) {
         if (rank == 0)
             is_free(argv[2]);

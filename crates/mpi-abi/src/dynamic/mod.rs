@@ -5,9 +5,9 @@
 //! link's ([`link_ends`]); in the engine of each process the others get numbers above those of its own job.
 
 pub mod connected;
-pub mod handshake;
 pub mod link;
 pub mod link_ends;
+pub mod name_server;
 pub mod names;
 pub mod port;
 pub mod start;
@@ -36,6 +36,8 @@ pub struct Dynamic {
     ports: BTreeMap<String, Option<Port>>,
     /// Names that the program has published.
     pub names: hpvm_job::names::Names,
+    /// Where jobs that share no host with this one find them.
+    pub name_server: name_server::NameServer,
     /// The communicator to those who have spawned this process.
     pub parent: Option<MPI_Comm>,
     /// Jobs that this process has spawned or met as a root, or that have spawned its job, and the numbers of their processes here.
