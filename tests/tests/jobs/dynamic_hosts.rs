@@ -46,8 +46,10 @@ pub struct Running(Child, tempfile::NamedTempFile);
 impl Running {
     pub fn start(mut command: Command) -> Running {
         let log = tempfile::NamedTempFile::new().expect("a temporary file");
-        let end = || log.reopen().expect("the same file");
-        let child = command.stdout(end()).stderr(end()).spawn().expect("mpirun starts");
+        // One place in the file for both: they would write over each other.
+        let end = log.reopen().expect("the same file");
+        let other = end.try_clone().expect("a descriptor");
+        let child = command.stdout(end).stderr(other).spawn().expect("mpirun starts");
         Running(child, log)
     }
 

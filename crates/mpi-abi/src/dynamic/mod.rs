@@ -292,7 +292,13 @@ impl Entered {
         // Which of the connections that a root holds end with this communicator is known to that root alone.
         let cut = self.dynamic.cut_by(unused);
         let told = parting.swap(self, |peer| u64::from(cut.contains(&peer)))?;
-        self.wait_until(|w| !w.process.has_backlog() && w.process.fm().transport().is_quiet())?;
+        // Others, who may be in no call of MPI, are not waited for.
+        let members = parting.members();
+        let concerns = |rank: Rank| members.binary_search(&rank).is_ok();
+        self.wait_until(|w| {
+            let transport = w.process.fm().transport();
+            !w.process.has_backlog_for(concerns) && transport.is_quiet_with(concerns)
+        })?;
         parting.meet_ours(self)?;
         let both =
             |ranks: &[Rank]| told.iter().any(|(peer, cuts)| *cuts != 0 && ranks.contains(peer));
@@ -303,7 +309,7 @@ impl Entered {
         ends().try_for_each(|other| other.await_parts(self))?;
         parted.into_iter().for_each(|(_, other)| other.disconnect());
         parting.meet_ours(self)?;
-        self.wait_until(|w| !w.process.has_backlog())
+        self.wait_until(|w| !w.process.has_backlog_for(concerns))
     }
 
     /// The processes of other jobs that a communicator needs, if it is not `except`.
