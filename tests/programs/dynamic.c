@@ -242,6 +242,11 @@ static void names(const char *name)
         bad |= MPI_Publish_name(name, MPI_INFO_NULL, "free again") != MPI_SUCCESS;
         bad |= MPI_Unpublish_name(name, MPI_INFO_NULL, "free again") != MPI_SUCCESS;
     }
+    /* MPI_Lookup_name could not give it back. */
+    char longer[MPI_MAX_PORT_NAME + 1];
+    memset(longer, 'p', MPI_MAX_PORT_NAME);
+    longer[MPI_MAX_PORT_NAME] = 0;
+    bad |= class_of(MPI_Publish_name("with a long port", MPI_INFO_NULL, longer)) != MPI_ERR_PORT;
     say(bad ? "names: wrong" : "names: well");
 }
 
