@@ -21,6 +21,7 @@ pub fn definition() -> Command {
         .subcommand(hpvm_bench::tune_command())
         .subcommand(crate::info::definition())
         .subcommand(crate::jobs::definition())
+        .subcommand(crate::nameserver::definition())
         .subcommand(crate::prof::definition())
         .subcommand(crate::route::definition())
         .subcommand(crate::simulate::definition())
@@ -143,6 +144,7 @@ fn perform(matches: &ArgMatches) -> Result<i32, String> {
         Some(("tune", matches)) => Ok(hpvm_bench::run_tune(matches)),
         Some(("info", matches)) => crate::info::run(matches),
         Some(("jobs", matches)) => crate::jobs::run(matches),
+        Some(("nameserver", matches)) => crate::nameserver::run(matches),
         Some(("prof", matches)) => crate::prof::run(matches),
         Some(("route", matches)) => crate::route::run(matches),
         Some(("simulate", matches)) => crate::simulate::run(matches),

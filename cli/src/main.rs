@@ -13,6 +13,7 @@ mod jobs;
 mod man;
 #[rustfmt::skip]
 mod missing;
+mod nameserver;
 mod needs;
 mod prof;
 mod route;

@@ -1,9 +1,9 @@
 /* Jobs linked in a row, each with the next, which part in some order; one may be killed meanwhile.
  *
- *   chain HOW FOLDER JOB JOBS ORDER
+ *   chain HOW FOLDER JOB JOBS ORDER [HOSTS]
  *
  * HOW: ports, every job is started on its own and connects to the one before; or spawn, every job spawns the next one,
- * on the host that HOST names if it is set. JOB: which of the JOBS this one is, from 0. ORDER: numbers of the links that part, one
+ * on the host that HOST names if it is set, or on those of its place in HOSTS, where semicolons separate the jobs. JOB: which of the JOBS this one is, from 0. ORDER: numbers of the links that part, one
  * after the other, where link 2 is that between jobs 2 and 3. Then the file "kill-JOB" in the folder tells the last rank of
  * a job to kill itself, which the others of the job do not know of; and "end" that the others use the links that are left
  * once more, part and end. In the folder every job says how far it is: "ready-JOB", "parted-LINK-JOB", "well-JOB". While it waits for
@@ -103,8 +103,18 @@ static void spawn(char **argv)
     if (job + 1 == jobs)
         return;
     snprintf(next, sizeof next, "%d", job + 1);
-    char *arguments[] = {argv[1], argv[2], next, argv[4], argv[5], NULL};
+    char *arguments[] = {argv[1], argv[2], next, argv[4], argv[5], argv[6], NULL};
     MPI_Info_create(&info);
+    if (argv[6]) {
+        char hosts[500] = "", *word = hosts;
+        strncpy(hosts, argv[6], sizeof hosts - 1);
+        for (int left = job + 1; left > 0 && word; left--)
+            word = strchr(word, ';') ? strchr(word, ';') + 1 : NULL;
+        if (!word)
+            MPI_Abort(MPI_COMM_WORLD, 24);
+        word[strcspn(word, ";")] = 0;
+        MPI_Info_set(info, "host", word);
+    }
     if (getenv("HOST"))
         MPI_Info_set(info, "host", getenv("HOST"));
     MPI_Comm_spawn(argv[0], arguments, size, info, 0, MPI_COMM_WORLD, &links[BEHIND], MPI_ERRCODES_IGNORE);
@@ -113,7 +123,7 @@ static void spawn(char **argv)
 
 int main(int argc, char **argv)
 {
-    if (argc != 6)
+    if (argc != 6 && argc != 7)
         return 23;
     folder = argv[2];
     job = atoi(argv[3]);
@@ -127,8 +137,11 @@ int main(int argc, char **argv)
         connect_by_ports();
     use(links[BEFORE]);
     use(links[BEHIND]);
-    if (rank == 0)
+    if (rank == 0) {
+        printf("job %d is ready\n", job);
+        fflush(stdout);
         tell("ready", job, "");
+    }
     for (const char *link = argv[5]; *link; link++) {
         char before[40];
         if (link > argv[5]) {

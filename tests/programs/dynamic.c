@@ -17,7 +17,8 @@
  * meet NAME, join NAME: two jobs meet by a published name, and wait; part NAME, leave NAME: they
  * disconnect, and the second one fails. A NAME with a slash is a file that holds the port.
  * names NAME: the last process publishes it, and all look it up, try to take it over, and see that it is gone.
- * free NAME: says whether nobody has published it.
+ * free NAME: says whether nobody has published it. look NAME: says what MPI_Lookup_name says.
+ * keep NAME: publishes it and looks for another one for ever, whatever is answered.
  * stranger NAME: connects with a wrong secret, which is an error, and says so. */
 #include <mpi.h>
 #include <signal.h>
@@ -241,6 +242,11 @@ static void names(const char *name)
         bad |= MPI_Publish_name(name, MPI_INFO_NULL, "free again") != MPI_SUCCESS;
         bad |= MPI_Unpublish_name(name, MPI_INFO_NULL, "free again") != MPI_SUCCESS;
     }
+    /* MPI_Lookup_name could not give it back. */
+    char longer[MPI_MAX_PORT_NAME + 1];
+    memset(longer, 'p', MPI_MAX_PORT_NAME);
+    longer[MPI_MAX_PORT_NAME] = 0;
+    bad |= class_of(MPI_Publish_name("with a long port", MPI_INFO_NULL, longer)) != MPI_ERR_PORT;
     say(bad ? "names: wrong" : "names: well");
 }
 
@@ -251,6 +257,29 @@ static void is_free(const char *name)
     int class = class_of(MPI_Lookup_name(name, MPI_INFO_NULL, port));
     int other = class_of(MPI_Publish_name(name, MPI_INFO_NULL, "another"));
     say(class == MPI_ERR_NAME && other == MPI_SUCCESS ? "free" : class == MPI_SUCCESS && other == MPI_ERR_SERVICE ? "taken" : "wrong");
+}
+
+static void look(const char *name)
+{
+    char port[MPI_MAX_PORT_NAME], text[MPI_MAX_ERROR_STRING] = "found";
+    int length;
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    int code = MPI_Lookup_name(name, MPI_INFO_NULL, port);
+    if (code != MPI_SUCCESS)
+        MPI_Error_string(code, text, &length);
+    say(text);
+}
+
+static void keep(const char *name)
+{
+    char port[MPI_MAX_PORT_NAME];
+    publish(name, "kept");
+    say("published");
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    for (;;) {
+        MPI_Lookup_name("of nobody", MPI_INFO_NULL, port);
+        usleep(50000);
+    }
 }
 
 static void meet(const char *mode, const char *name)
@@ -294,6 +323,10 @@ int main(int argc, char **argv)
         stranger(argv[2]);
     else if (argc > 2 && is(argv[1], "names"))
         names(argv[2]);
+    else if (argc > 2 && is(argv[1], "keep"))
+        keep(argv[2]);
+    else if (argc > 2 && is(argv[1], "look"))
+        look(argv[2]);
     else if (argc > 2 && is(argv[1], "free")) {
         if (rank == 0)
             is_free(argv[2]);

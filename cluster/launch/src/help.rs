@@ -59,6 +59,15 @@ const VARIABLES_READ: &[(&str, &str)] = &[
     ("HPVM_NET", "as --net; read by the ranks, and by tasks of PVM"),
     ("HPVM_NET_TIMEOUT", "as --net-timeout; also read by the ranks"),
     (
+        "HPVM_NAMESERVER",
+        "as --nameserver; read by mpirun, and by processes that it has not started",
+    ),
+    (
+        "HPVM_NAMESERVER_KEY",
+        "read by the same and by hpvm nameserver: the file of the key by which your name server knows you. Default: \
+         hpvm/names.key in $XDG_CONFIG_HOME or ~/.config",
+    ),
+    (
         "HPVM_RESTART_COUNT, SLURM_RESTART_COUNT",
         "starts of the job before this launcher; --max-restarts counts on from there",
     ),

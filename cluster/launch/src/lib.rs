@@ -29,6 +29,7 @@ pub mod lifeline;
 pub mod linkage;
 pub mod loaded;
 pub mod loss;
+mod name_server;
 pub mod output;
 pub mod place;
 pub mod pmi;

@@ -186,6 +186,9 @@ fn attempt(
     if let Some(sites) = &spread.sites {
         dispatcher.publish_value(hpvm_sites::SITES_KEY, &sites.text);
     }
+    if let Some(told) = crate::name_server::for_ranks(options)? {
+        dispatcher.publish_value(hpvm_job::name_server::TOLD_KEY, &told);
+    }
     dispatcher.set_universe(plan.universe);
     dispatcher.with_stack_traces(options.stack_traces);
     dispatcher.with_recovery(options.recovery);

@@ -5,10 +5,11 @@ use crate::error;
 use crate::filesystem;
 use crate::lock::RangeLock;
 use hpvm_mpi::error::Result;
+use hpvm_mpi::{Class, Error};
 use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// Bytes `at..at + len` of a file.
@@ -36,7 +37,8 @@ impl File {
         // Data sieving reads what it writes back, so a file that is only written is opened for both
         // where that is allowed.
         options.write(amode.writes()).read(true);
-        options.custom_flags(libc::O_CLOEXEC);
+        // Opening a pipe would wait until somebody opens its other end.
+        options.custom_flags(libc::O_CLOEXEC | libc::O_NONBLOCK);
         if creates && amode.creates() {
             options.create(true).create_new(amode.is_exclusive()).mode(0o666);
         }
@@ -50,6 +52,11 @@ impl File {
             let e = io::Error::from_raw_os_error(libc::EISDIR);
             return Err(error::of("cannot open", path, &e));
         }
+        if kind.is_fifo() || kind.is_socket() {
+            let text = format!("'{}' is a pipe, which has no positions", error::shown(path));
+            return Err(Error::new(Class::BadFile, text));
+        }
+        waits_again(&inner).map_err(|e| error::of("cannot open", path, &e))?;
         let stale = filesystem::is_stale_by_nature(&inner)
             .map_err(|e| error::of("cannot look at the file system of", path, &e))?;
         Ok(File { inner, path: path.to_owned(), amode, stale })
@@ -171,12 +178,21 @@ impl File {
     }
 }
 
+/// Takes `O_NONBLOCK` off again, with which it was opened.
+fn waits_again(file: &std::fs::File) -> io::Result<()> {
+    let fd = file.as_raw_fd();
+    // SAFETY: a descriptor that is open; the calls take and give integers.
+    let set = unsafe {
+        let flags = libc::fcntl(fd, libc::F_GETFL);
+        flags >= 0 && libc::fcntl(fd, libc::F_SETFL, flags & !libc::O_NONBLOCK) == 0
+    };
+    if set { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::amode::{CREATE, EXCL, RDONLY, RDWR, WRONLY};
-    use hpvm_mpi::Class;
-
     #[test]
     fn opening_and_its_errors() {
         let home = tempfile::tempdir().unwrap();
@@ -202,5 +218,32 @@ mod tests {
         let folder = File::open(home.path(), Amode::new(RDONLY).unwrap(), true).unwrap_err();
         assert_eq!(folder.class, Class::BadFile, "{folder}");
         assert!(folder.to_string().contains("Is a directory"), "{folder}");
+    }
+
+    #[test]
+    fn a_pipe_is_refused_and_nobody_waits_for_its_other_end() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("pipe");
+        let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
+        // SAFETY: a string that ends with a zero.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        let open = |bits| File::open(&path, Amode::new(bits).unwrap(), true).unwrap_err();
+        let other = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        for bits in [RDONLY, WRONLY, RDWR] {
+            let refused = open(bits);
+            assert_eq!(refused.class, Class::BadFile, "{refused}");
+            assert!(refused.to_string().contains("is a pipe"), "{refused}");
+        }
+        drop(other);
+        assert_eq!(open(RDONLY).class, Class::BadFile);
+    }
+
+    #[test]
+    fn files_that_are_open_wait_as_ever() {
+        let home = tempfile::tempdir().unwrap();
+        let file = File::open(&home.path().join("f"), Amode::new(RDWR | CREATE).unwrap(), true);
+        // SAFETY: a descriptor that is open.
+        let flags = unsafe { libc::fcntl(file.unwrap().inner.as_raw_fd(), libc::F_GETFL) };
+        assert!(flags >= 0 && flags & libc::O_NONBLOCK == 0);
     }
 }

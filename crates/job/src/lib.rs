@@ -9,6 +9,7 @@ pub mod client;
 mod conversation;
 pub mod machine;
 pub mod mapping;
+pub mod name_server;
 pub mod names;
 pub mod pmi1;
 pub mod pmi2;

@@ -143,6 +143,11 @@ impl Names {
         self.0.remove(key);
     }
 
+    /// All names that this process holds, and what they stand for.
+    pub fn all(&self) -> Vec<(String, String)> {
+        self.0.iter().map(|(name, published)| (name.clone(), published.port.clone())).collect()
+    }
+
     /// All names that this process holds.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)

@@ -200,6 +200,16 @@ impl Links {
     pub fn is_quiet(&self) -> bool {
         self.links.iter().flatten().all(|link| link.net.as_ref().is_none_or(Net::is_quiet))
     }
+
+    /// The same of what those ranks were sent whom it `concerns`.
+    pub fn is_quiet_with(&self, concerns: impl Fn(Rank) -> bool) -> bool {
+        self.links.iter().flatten().all(|link| {
+            let known = |member: Rank| link.ranks.get(member as usize).copied();
+            let concerns =
+                |member| known(member).is_some_and(|rank| rank != NOBODY && concerns(rank));
+            link.net.as_ref().is_none_or(|net| net.is_quiet_with(concerns))
+        })
+    }
 }
 
 impl Mux {

@@ -177,6 +177,12 @@ impl Mux {
         links && self.net().is_none_or(Net::is_quiet)
     }
 
+    /// The same of what those ranks were sent whom it `concerns`, of our job or another, whatever others have not acknowledged.
+    pub fn is_quiet_with(&self, concerns: impl Fn(Rank) -> bool) -> bool {
+        let links = self.hosts.as_ref().is_none_or(|hosts| hosts.links.is_quiet_with(&concerns));
+        links && self.net().is_none_or(|net| net.is_quiet_with(&concerns))
+    }
+
     /// From now on `fd` wakes this rank as well, when it becomes readable.
     ///
     /// # Errors

@@ -12,6 +12,7 @@ mod bulk;
 mod card;
 mod datagrams;
 mod epoll;
+pub mod handshake;
 pub mod interfaces;
 mod net;
 mod ofi;

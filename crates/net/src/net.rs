@@ -461,12 +461,21 @@ impl Net {
 
     /// Everything that was sent has been acknowledged, but for what the dead were sent.
     pub fn is_quiet(&self) -> bool {
-        self.owes_nothing() && self.datagrams.is_flushed()
+        self.is_quiet_with(|_| true)
+    }
+
+    /// The same of what those were sent whom it `concerns`, whatever others have not acknowledged.
+    pub fn is_quiet_with(&self, concerns: impl Fn(Rank) -> bool) -> bool {
+        self.owes_nothing_to(concerns) && self.datagrams.is_flushed()
     }
 
     fn owes_nothing(&self) -> bool {
-        let dead = |peer| self.is_dead(peer);
-        self.hub.all_acknowledged_but_by(dead) && self.streams.is_quiet_but_for(dead)
+        self.owes_nothing_to(|_| true)
+    }
+
+    fn owes_nothing_to(&self, concerns: impl Fn(Rank) -> bool) -> bool {
+        let others = |peer| !concerns(peer) || self.is_dead(peer);
+        self.hub.all_acknowledged_but_by(others) && self.streams.is_quiet_but_for(others)
     }
 
     /// The job goes on without that rank: what it does not acknowledge is missed by nobody.

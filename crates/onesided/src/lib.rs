@@ -346,6 +346,11 @@ impl OneSided {
         self.queues.has_work()
     }
 
+    /// The ranks for which something waits to be sent.
+    pub fn has_work_for(&self) -> &[Rank] {
+        self.queues.waiting()
+    }
+
     /// Sends what waits, as far as credits go. True when something has left.
     pub fn drain<T: Transport>(&mut self, fm: &mut Fm<T>) -> bool {
         self.queues.drain(fm, &self.regions, &mut self.under_way)

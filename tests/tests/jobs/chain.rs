@@ -3,9 +3,13 @@
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::common::{PATIENCE, number, program, scratch};
+use hpvm_tests::hosts::Hosts;
+
+use crate::common::{PATIENCE, number, prefix, program, scratch, succeed};
+use crate::dynamic_hosts::Running;
 use crate::kill::job::Job;
 
 const JOBS: usize = 4;
@@ -164,4 +168,132 @@ fn four_jobs_that_have_met_part_in_every_order() {
 #[test]
 fn four_jobs_that_have_spawned_each_other_part_in_every_order() {
     stories("spawn").for_each(|story| one_by_the_other(&story));
+}
+
+/// Which hosts job `job` has a rank on: two, of which the next job shares one.
+fn hosts_of(hosts: &Hosts, job: usize) -> String {
+    let name = |number: usize| hosts.name((number % JOBS) as u32 + 1);
+    format!("{}:1,{}:1", name(job), name(job + 1))
+}
+
+/// Ranks of all jobs, wherever they run.
+fn ranks_on(hosts: &Hosts) -> usize {
+    let is_rank = |line: &str| line.split(' ').next().is_some_and(|word| word.ends_with("/chain"));
+    let on = |host| hosts.processes(host).iter().filter(|(_, line)| is_rank(line)).count();
+    (1..=hosts.count()).map(on).sum()
+}
+
+#[track_caller]
+fn wait_for_ranks(hosts: &Hosts, left: usize, name: &str) {
+    let end = Instant::now() + PATIENCE;
+    while ranks_on(hosts) > left {
+        assert!(Instant::now() < end, "{name}: {} ranks left of {left}", ranks_on(hosts));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Nothing is left on any host.
+#[track_caller]
+fn nothing_is_left(hosts: &Hosts, name: &str) {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let left: Vec<_> = (1..=hosts.count()).flat_map(|host| hosts.processes(host)).collect();
+        if left.is_empty() {
+            return;
+        }
+        assert!(Instant::now() < end, "{name}: left: {left:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn start_on(hosts: &Hosts, job: usize, words: &[&str]) -> Running {
+    let from = (job % JOBS) as u32 + 1;
+    let mut command = hosts.command(from, prefix().join("bin/mpirun"));
+    command.args(["-l", "--net-timeout", "20", "-H", &hosts_of(hosts, job), "--launch-agent"]);
+    command.arg(Hosts::agent()).arg(program("chain")).args(words).stdin(Stdio::null());
+    Running::start(command)
+}
+
+/// What happens on hosts of their own: fewer orders, as each start takes longer.
+fn stories_on_hosts(how: &'static str) -> impl Iterator<Item = Story> {
+    const TOLD: [(&str, Option<usize>); 9] = [
+        ("", None),
+        ("", Some(0)),
+        ("", Some(1)),
+        ("", Some(3)),
+        ("1", Some(1)),
+        ("1", Some(2)),
+        ("02", Some(2)),
+        ("120", None),
+        ("201", Some(1)),
+    ];
+    TOLD.into_iter().map(move |(order, victim)| Story { how, order, victim })
+}
+
+#[test]
+fn jobs_on_several_hosts_that_have_spawned_each_other_part_and_die() {
+    let Some(hosts) = Hosts::up(JOBS as u32, &[]) else { return };
+    let places: Vec<String> = (0..JOBS).map(|job| hosts_of(&hosts, job)).collect();
+    for story in stories_on_hosts("spawn") {
+        let name = story.name();
+        let folder = Folder::new();
+        let mut words = arguments(&story, &folder.0, "0").to_vec();
+        let places = places.join(";");
+        words.push(&places);
+        let job = start_on(&hosts, 0, &words);
+        folder.wait_until_parted(&story);
+        if story.victim.is_none() {
+            // Test hosts see each other's processes, so all jobs are seen on each.
+            let mut command = hosts.command(1, prefix().join("bin/hpvm"));
+            command.args(["jobs", "--json"]);
+            let seen = succeed(command);
+            let own = seen.split("{\"job\":").filter(|job| job.contains(hosts.prefix()));
+            let whole = own.filter(|job| job.contains("\"ranks\":2"));
+            assert_eq!(whole.count(), JOBS, "{name}: {seen}");
+        }
+        if let Some(fails) = story.fails() {
+            folder.tell(&format!("kill-{}", story.victim.unwrap_or(0)));
+            wait_for_ranks(&hosts, RANKS as usize * (JOBS - fails.count()), &name);
+        }
+        folder.tell("end-0");
+        let (code, output) = job.end();
+        assert_eq!(code != Some(0), story.has_failed(0), "{name}: {code:?} {output}");
+        for job in 0..JOBS {
+            assert!(output.contains(&format!("job {job} is ready")), "{name}: {output}");
+        }
+        folder.check(&story, &output);
+        nothing_is_left(&hosts, &name);
+    }
+}
+
+#[test]
+fn jobs_on_several_hosts_that_have_met_part_and_die() {
+    let Some(hosts) = Hosts::up(JOBS as u32, &[]) else { return };
+    for story in stories_on_hosts("ports") {
+        let name = story.name();
+        let folder = Folder::new();
+        let start = |job: usize| {
+            Some(start_on(&hosts, job, &arguments(&story, &folder.0, ["0", "1", "2", "3"][job])))
+        };
+        let mut jobs: Vec<Option<Running>> = (0..JOBS).map(start).collect();
+        folder.wait_until_parted(&story);
+        let mut said = String::new();
+        if let Some(victim) = story.victim {
+            folder.tell(&format!("kill-{victim}"));
+            for job in story.fails().into_iter().flatten() {
+                let (code, output) = jobs[job].take().expect("not ended yet").end();
+                assert_ne!(code, Some(0), "{name}: job {job}: {output}");
+                said.push_str(&output);
+            }
+            assert!(said.contains("SIGKILL"), "{name}: {said}");
+        }
+        folder.tell("end-0");
+        for (job, running) in jobs.into_iter().enumerate() {
+            let Some(running) = running else { continue };
+            let (code, output) = running.end();
+            assert_eq!(code, Some(0), "{name}: job {job}: {output}");
+        }
+        folder.check(&story, &said);
+        nothing_is_left(&hosts, &name);
+    }
 }

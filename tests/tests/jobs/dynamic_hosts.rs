@@ -46,8 +46,10 @@ pub struct Running(Child, tempfile::NamedTempFile);
 impl Running {
     pub fn start(mut command: Command) -> Running {
         let log = tempfile::NamedTempFile::new().expect("a temporary file");
-        let end = || log.reopen().expect("the same file");
-        let child = command.stdout(end()).stderr(end()).spawn().expect("mpirun starts");
+        // One place in the file for both: they would write over each other.
+        let end = log.reopen().expect("the same file");
+        let other = end.try_clone().expect("a descriptor");
+        let child = command.stdout(end).stderr(other).spawn().expect("mpirun starts");
         Running(child, log)
     }
 
@@ -87,7 +89,7 @@ fn words(words: &[String]) -> Vec<&str> {
     words.iter().map(String::as_str).collect()
 }
 
-fn text(output: &Output) -> String {
+fn text_of(output: &Output) -> String {
     String::from_utf8_lossy(&[&*output.stdout, &output.stderr].concat()).into_owned()
 }
 
@@ -138,8 +140,8 @@ fn parents_and_children_on_different_hosts_end_together() {
     ] {
         let place = spawning(&["-n", "2"], "host", &hosts.name(2));
         let output = mpirun(&hosts, 1, &words(&place), &[mode]).output().expect("mpirun");
-        assert_eq!(output.status.code(), Some(code), "{mode}: {}", text(&output));
-        assert!(text(&output).contains(says), "{mode}: {}", text(&output));
+        assert_eq!(output.status.code(), Some(code), "{mode}: {}", text_of(&output));
+        assert!(text_of(&output).contains(says), "{mode}: {}", text_of(&output));
     }
     let place = spawning(&["-n", "2"], "host", &hosts.name(2));
     let mut job = Running::start(mpirun(&hosts, 1, &words(&place), &["wait"]));
@@ -221,4 +223,166 @@ fn names_are_found_on_other_hosts() {
             assert!(Instant::now() < end, "the name outlives its job on host {from}");
         }
     }
+}
+
+/// A name server on a host, with a key of its own; it ends when this is dropped.
+struct NameServer {
+    job: Running,
+    report: String,
+    key: std::path::PathBuf,
+}
+
+impl NameServer {
+    fn start(hosts: &Hosts, host: u32) -> NameServer {
+        NameServer::at(hosts, host, "0")
+    }
+
+    fn at(hosts: &Hosts, host: u32, port: &str) -> NameServer {
+        let report = scratch().join(format!("names {}", hosts.prefix()));
+        let key = scratch().join(format!("key {}", hosts.prefix()));
+        let mut command = hosts.command(host, prefix().join("bin/hpvm"));
+        command.args(["nameserver", "--listen", port, "--report-uri"]).arg(&report);
+        command.env("HPVM_NAMESERVER_KEY", &key).stdin(Stdio::null());
+        let mut job = Running::start(command);
+        job.wait_for("names are served at");
+        NameServer { job, report: report.display().to_string(), key }
+    }
+
+    /// It is killed, and its memory of names with it.
+    fn kill(mut self, hosts: &Hosts, host: u32) -> String {
+        let port = self.place().rsplit(':').next().expect("a port").to_owned();
+        for (pid, line) in hosts.processes(host) {
+            if line.contains("hpvm nameserver") {
+                // SAFETY: a signal to a process of the test.
+                unsafe { libc::kill(pid, libc::SIGKILL) };
+            }
+        }
+        self.job.0.wait().expect("a child");
+        port
+    }
+
+    /// `HOST:PORT`.
+    fn place(&self) -> String {
+        let text = std::fs::read_to_string(&self.report).expect("it has said where it is");
+        text.split(',').next().expect("a place").trim().to_owned()
+    }
+
+    /// A job that is told of it.
+    fn mpirun(&self, hosts: &Hosts, host: u32, on: &[u32], arguments: &[&str]) -> Command {
+        let on = on.iter().map(|host| hosts.name(*host)).collect::<Vec<_>>().join(",");
+        let server = format!("file:{}", self.report);
+        let mut command = mpirun(hosts, host, &["-H", &on, "--nameserver", &server], arguments);
+        command.env("HPVM_NAMESERVER_KEY", &self.key);
+        command
+    }
+}
+
+/// Jobs on hosts 1, 2 and on 3, 4: nothing in common but the user's name server.
+#[test]
+fn names_are_found_by_jobs_that_share_no_host() {
+    let Some(hosts) = Hosts::up(4, &["--decoy"]) else { return };
+    let server = NameServer::start(&hosts, 1);
+    let name = format!("a name; of {}", hosts.prefix());
+    let output = succeed(server.mpirun(&hosts, 3, &[3, 4], &["names", &name]));
+    assert_eq!(output, "names: well\n".repeat(2));
+
+    let mut first = Running::start(server.mpirun(&hosts, 1, &[1, 2], &["part", &name]));
+    first.wait_for("published");
+    assert_eq!(succeed(server.mpirun(&hosts, 3, &[4], &["free", &name])), "taken\n");
+    let other = mpirun(&hosts, 3, &["-n", "1"], &["look", &name]);
+    let text = succeed(other);
+    assert!(text.contains(&name) && text.contains("--nameserver"), "{text}");
+    let (code, output) = Running::start(server.mpirun(&hosts, 3, &[3, 4], &["leave", &name])).end();
+    assert_eq!(code, Some(3), "{output}");
+    let (code, output) = first.end();
+    assert_eq!(code, Some(0), "{output}");
+
+    // By the place, and in the environment; a process that no launcher has started reads the key itself.
+    let mut first = Running::start(server.mpirun(&hosts, 2, &[2], &["meet", &name]));
+    first.wait_for("published");
+    for alone in [false, true] {
+        let mut command = match alone {
+            true => hosts.command(3, program("dynamic")),
+            false => hosts.command(3, prefix().join("bin/mpirun")),
+        };
+        if !alone {
+            command.arg(program("dynamic"));
+        }
+        command.args(["free", &name]).stdin(Stdio::null());
+        command.env("HPVM_NAMESERVER", server.place()).env("HPVM_NAMESERVER_KEY", &server.key);
+        assert_eq!(succeed(command), "taken\n", "alone: {alone}");
+    }
+    // Gone with its job, however that ends.
+    drop(first);
+    let end = Instant::now() + PATIENCE;
+    while succeed(server.mpirun(&hosts, 3, &[3], &["free", &name])) != "free\n" {
+        assert!(Instant::now() < end, "the name outlives its job");
+    }
+}
+
+#[test]
+fn only_those_who_have_the_key_use_the_name_server() {
+    let Some(hosts) = Hosts::up(2, &[]) else { return };
+    let server = NameServer::start(&hosts, 1);
+    let name = format!("a name of {}", hosts.prefix());
+    let mut first = Running::start(server.mpirun(&hosts, 1, &[1], &["meet", &name]));
+    first.wait_for("published");
+    let look = |key: &std::path::Path| {
+        let mut command = server.mpirun(&hosts, 2, &[2], &["look", &name]);
+        command.env("HPVM_NAMESERVER_KEY", key);
+        succeed(command)
+    };
+    assert_eq!(look(&server.key), "found\n");
+    let key = scratch().join(format!("other key {}", hosts.prefix()));
+    let text = look(&key);
+    assert!(text.contains("there is no key in") && text.contains("other key"), "{text}");
+    hpvm_job::name_server::write_key(&key, &"5".repeat(32)).expect("a key");
+    let text = look(&key);
+    assert!(text.contains("another key") && text.contains(&server.place()), "{text}");
+    std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    let text = look(&key);
+    assert!(text.contains("chmod 600"), "{text}");
+    std::fs::remove_file(&key).expect("it was there");
+
+    // It ends by a signal, and leaves nothing but the key.
+    let NameServer { job, report, key } = server;
+    let place = std::fs::read_to_string(&report).expect("it has said where it is");
+    let place = place.trim().to_owned();
+    for (pid, line) in hosts.processes(1) {
+        if line.contains("hpvm nameserver") {
+            // SAFETY: a signal to a process of the test.
+            unsafe { libc::kill(pid, libc::SIGTERM) };
+        }
+    }
+    let (code, output) = job.end();
+    assert_eq!(code, Some(0), "{output}");
+    assert!(!std::path::Path::new(&report).exists());
+    let mut command = mpirun(&hosts, 2, &["--nameserver", &place], &["look", &name]);
+    command.env("HPVM_NAMESERVER_KEY", &key);
+    let text = succeed(command);
+    assert!(
+        text.contains(&place) && text.contains("hpvm nameserver") && text.contains("refused"),
+        "{text}"
+    );
+    let output = mpirun(&hosts, 2, &["--nameserver", &format!("file:{report}")], &["look", &name]);
+    let output = { output }.output().expect("mpirun");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text_of(&output).contains("--report-uri"), "{}", text_of(&output));
+    std::fs::remove_file(&key).expect("it was there");
+}
+
+#[test]
+fn a_name_server_that_is_started_again_learns_the_names_of_those_who_ask_it() {
+    let Some(hosts) = Hosts::up(2, &[]) else { return };
+    let server = NameServer::start(&hosts, 1);
+    let name = format!("a name of {}", hosts.prefix());
+    let mut first = Running::start(server.mpirun(&hosts, 1, &[1], &["keep", &name]));
+    first.wait_for("published");
+    let port = server.kill(&hosts, 1);
+    let server = NameServer::at(&hosts, 1, &port);
+    let end = Instant::now() + PATIENCE;
+    while succeed(server.mpirun(&hosts, 2, &[2], &["look", &name])) != "found\n" {
+        assert!(Instant::now() < end, "the name is not known again");
+    }
+    std::fs::remove_file(&server.key).expect("it was there");
 }

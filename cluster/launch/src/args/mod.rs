@@ -5,6 +5,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use hpvm_job::name_server::Places;
+
 use crate::error::LaunchError;
 use crate::hosts::Host;
 use crate::output::Routing;
@@ -120,6 +122,8 @@ pub struct Options {
     pub preload: bool,
     /// How long a host may give no sign of life.
     pub net_timeout: Option<Duration>,
+    /// Where the user's name server is.
+    pub name_server: Option<Places>,
     /// Groups of hosts that cannot reach each other.
     pub sites: SiteOptions,
     pub report_bindings: bool,
@@ -161,6 +165,7 @@ impl Options {
             prefix: None,
             preload: false,
             net_timeout: None,
+            name_server: None,
             sites: SiteOptions::default(),
             report_bindings: false,
             display: Display::default(),

@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 
 use super::values::{
     attached_count, export, parse_count, parse_duration, parse_input, parse_lane, parse_launcher,
-    parse_net_timeout, parse_restart_on, parse_restarts, parse_seconds, parse_universe, split_list,
-    split_words, variable,
+    parse_name_server, parse_net_timeout, parse_restart_on, parse_restarts, parse_seconds,
+    parse_universe, split_list, split_words, variable,
 };
+use hpvm_job::name_server::VARIABLE;
+
 use super::{Draft, LAUNCH_AGENT, NET_TIMEOUT, Options, Parsed, Pass, files, mca};
 use crate::environment::MONITOR;
 use crate::error::LaunchError;
@@ -207,6 +209,11 @@ impl Parser {
                 options.net_timeout = Some(limit);
                 let seconds = limit.as_secs_f64().to_string();
                 options.genv.push((NET_TIMEOUT.into(), seconds.into()));
+            }
+            Id::NameServer => {
+                let places = parse_name_server(shown, &first)?;
+                options.genv.push((VARIABLE.into(), places.text().into()));
+                options.name_server = Some(places);
             }
             Id::Timeout => options.timeout = Some(parse_seconds(shown, &first)?),
             Id::StackTraces => options.stack_traces = true,

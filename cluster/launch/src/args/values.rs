@@ -5,6 +5,8 @@ use std::ops::RangeInclusive;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
+use hpvm_job::name_server::Places;
+
 use super::{Input, Launcher, MAX_RANKS, Options};
 use crate::error::LaunchError;
 use crate::place::affinity;
@@ -123,6 +125,12 @@ pub fn parse_net_timeout(shown: &str, value: &OsStr) -> Result<Duration, LaunchE
     }
     let text = value.to_string_lossy();
     Err(LaunchError::usage(format!("'{shown} {text}': give 0.5 to 1000000 seconds")))
+}
+
+/// The value of `--nameserver`.
+pub fn parse_name_server(shown: &str, value: &OsStr) -> Result<Places, LaunchError> {
+    Places::parse(&value.to_string_lossy())
+        .map_err(|why| LaunchError::usage(format!("'{shown}': {why}")))
 }
 
 /// The value of `--lane`, for all ranks.

@@ -46,7 +46,6 @@ pub const REMARKS: &[Flag] = &[
     remark(&["gpus-per-proc", "gpu-support"], V, "devices are not shared out; the rank on its host is in MPI_LOCALRANKID."),
     remark(&["membind"], V, "memory lies where a bound rank first writes it."),
     remark(&["report-child-jobs-separately", "report-state-on-timeout"], &[], "hpvm jobs shows jobs and the state of their ranks."),
-    remark(&["ompi-server", "nameserver"], V, "names are found in the whole job, and by jobs that share a host with it."),
     remark(&["stream-buffering"], V, "programs buffer as they do for a pipe; stdbuf -oL PROGRAM changes that."),
     remark(&["ordered-output"], &[], "lines of ranks are never mixed."),
     remark(&["xml"], &[], "--json writes a report for programs; output itself is not wrapped."),

@@ -41,6 +41,7 @@ pub enum Id {
     Site,
     Gateway,
     NetTimeout,
+    NameServer,
     Lane,
     Export,
     Unset,

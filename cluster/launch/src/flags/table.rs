@@ -64,6 +64,9 @@ pub const WORKING: &[Flag] = &[
          where they can't be had. auto is udp."),
     flag(Id::NetTimeout, Hosts, &["net-timeout"], &["SECONDS"],
         "Give a host up after so long without any sign of life, 0.5 to 1000000 (HPVM_NET_TIMEOUT). Default: 60."),
+    flag(Id::NameServer, Hosts, &["nameserver", "ompi-server"], &["HOST[:PORT]|file:FILE"],
+        "Where hpvm nameserver runs, which knows the names that your jobs publish: for jobs that share no host \
+         (docs/dynamic.md). FILE is what its --report-uri has written. Default: HPVM_NAMESERVER."),
     flag(Id::Export, Environment, &["x", "set-env"], &["VAR[=VALUE]"],
         "Pass VAR to the ranks of all programs, with VALUE or with its present value."),
     flag(Id::Unset, Environment, &["unset-env"], &["VAR"], "Do not pass VAR of the present environment on."),

@@ -136,13 +136,14 @@ pub fn done(code: c_int) -> Result<()> {
 
 /// The same result on all ranks: a rank whose own step went well gets the error of the first that failed.
 pub fn together<R>(file: &FileObject, mine: Result<R>) -> Result<R> {
-    together_on(file.comm, file.size(), mine)
+    let codes = all_words(file.comm, file.size(), [code_of(&mine)])?;
+    unless_failed(mine, codes.iter().map(|[code]| *code), Some(file))
 }
 
 /// As `together`, before there is a file.
 pub fn together_on<R>(comm: MPI_Comm, size: usize, mine: Result<R>) -> Result<R> {
     let codes = all_words(comm, size, [code_of(&mine)])?;
-    unless_failed(mine, codes.iter().map(|[code]| *code))
+    unless_failed(mine, codes.iter().map(|[code]| *code), None)
 }
 
 /// As `together`; the ranks tell each other two words as well, which count where none has failed.
@@ -152,7 +153,7 @@ pub fn together_with<R>(
     [a, b]: [u64; 2],
 ) -> Result<(R, Vec<[u64; 2]>)> {
     let all = all_words(file.comm, file.size(), [code_of(&mine), a, b])?;
-    let result = unless_failed(mine, all.iter().map(|[code, ..]| *code))?;
+    let result = unless_failed(mine, all.iter().map(|[code, ..]| *code), Some(file))?;
     Ok((result, all.into_iter().map(|[_, a, b]| [a, b]).collect()))
 }
 
@@ -161,14 +162,21 @@ fn code_of<R>(mine: &Result<R>) -> u64 {
 }
 
 /// The own result, unless a rank has an error by these codes.
-fn unless_failed<R>(mine: Result<R>, mut codes: impl Iterator<Item = u64>) -> Result<R> {
+fn unless_failed<R>(
+    mine: Result<R>,
+    mut codes: impl Iterator<Item = u64>,
+    file: Option<&FileObject>,
+) -> Result<R> {
     let result = mine?;
     let success = MPI_SUCCESS as u64;
     match codes.by_ref().enumerate().find(|(_, code)| *code != success) {
         None => Ok(result),
         Some((rank, code)) => {
             let class = Class::from_code(code as c_int).unwrap_or(Class::Other);
-            Err(wrong(class, format!("rank {rank} of those that take part failed")))
+            let at =
+                file.map(|file| format!(" with '{}'", hpvm_io::error::shown(file.file.path())));
+            let at = at.unwrap_or_default();
+            Err(wrong(class, format!("rank {rank} of those that take part failed{at}")))
         }
     }
 }

@@ -9,9 +9,9 @@ use super::talk;
 use crate::runtime::{Entered, abort, launcher_ends, with_signals_blocked};
 use crate::say::say;
 use hpvm_mpi::error::Result;
+use hpvm_net::handshake::send;
 use std::io::{self, Read};
 use std::net::Shutdown;
-use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::process::Child;
 use std::sync::Arc;
@@ -215,14 +215,6 @@ fn read_words(mut socket: &UnixStream, pass: Option<&UnixStream>) -> Vec<u8> {
         }
     }
     said
-}
-
-/// Writes to a socket whose other end may be gone, which is no reason to end by SIGPIPE.
-pub fn send(socket: &UnixStream, bytes: &[u8]) -> io::Result<usize> {
-    let (fd, flags) = (socket.as_raw_fd(), libc::MSG_NOSIGNAL);
-    // SAFETY: the bytes live through the call.
-    let sent = unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), flags) };
-    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
 /// Ends our job.

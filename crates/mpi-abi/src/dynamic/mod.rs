@@ -5,9 +5,9 @@
 //! link's ([`link_ends`]); in the engine of each process the others get numbers above those of its own job.
 
 pub mod connected;
-pub mod handshake;
 pub mod link;
 pub mod link_ends;
+pub mod name_server;
 pub mod names;
 pub mod port;
 pub mod start;
@@ -36,6 +36,8 @@ pub struct Dynamic {
     ports: BTreeMap<String, Option<Port>>,
     /// Names that the program has published.
     pub names: hpvm_job::names::Names,
+    /// Where jobs that share no host with this one find them.
+    pub name_server: name_server::NameServer,
     /// The communicator to those who have spawned this process.
     pub parent: Option<MPI_Comm>,
     /// Jobs that this process has spawned or met as a root, or that have spawned its job, and the numbers of their processes here.
@@ -290,7 +292,13 @@ impl Entered {
         // Which of the connections that a root holds end with this communicator is known to that root alone.
         let cut = self.dynamic.cut_by(unused);
         let told = parting.swap(self, |peer| u64::from(cut.contains(&peer)))?;
-        self.wait_until(|w| !w.process.has_backlog() && w.process.fm().transport().is_quiet())?;
+        // Others, who may be in no call of MPI, are not waited for.
+        let members = parting.members();
+        let concerns = |rank: Rank| members.binary_search(&rank).is_ok();
+        self.wait_until(|w| {
+            let transport = w.process.fm().transport();
+            !w.process.has_backlog_for(concerns) && transport.is_quiet_with(concerns)
+        })?;
         parting.meet_ours(self)?;
         let both =
             |ranks: &[Rank]| told.iter().any(|(peer, cuts)| *cuts != 0 && ranks.contains(peer));
@@ -301,7 +309,7 @@ impl Entered {
         ends().try_for_each(|other| other.await_parts(self))?;
         parted.into_iter().for_each(|(_, other)| other.disconnect());
         parting.meet_ours(self)?;
-        self.wait_until(|w| !w.process.has_backlog())
+        self.wait_until(|w| !w.process.has_backlog_for(concerns))
     }
 
     /// The processes of other jobs that a communicator needs, if it is not `except`.

@@ -2,14 +2,14 @@
 //!
 //! A port is a socket in the kernel's abstract name space, for processes of this host, and one of TCP for those of
 //! others; neither leaves anything behind however its process ends. Its name holds a secret, which nobody says on either: client
-//! and port prove to each other that they know it ([`super::handshake`]). So a stranger gets in nowhere, and one who takes
+//! and port prove to each other that they know it ([`hpvm_net::handshake`]). So a stranger gets in nowhere, and one who takes
 //! over a socket's name or address is not taken for the port.
 
-use super::handshake::{Found, Server, session_of};
 use super::talk::Talk;
 use crate::runtime::{host_name, interfaces, net_timeout, tables::fnv};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
+use hpvm_net::handshake::{Found, Server, session_of};
 use hpvm_net::{AddressAndPrefix, Card, JobKey};
 use std::io;
 use std::net::{IpAddr, SocketAddr as InetAddr, TcpListener, TcpStream};
@@ -135,6 +135,10 @@ fn failed(what: &str, cause: io::Error) -> Error {
     Error::new(Class::Port, format!("{what}: {cause}"))
 }
 
+fn no_number(cause: io::Error) -> Error {
+    Error::new(Class::Other, format!("a random number: {cause}"))
+}
+
 /// A socket that other hosts reach, and where. None where there is no network to other hosts, or only one whose addresses hold
 /// for a single cable.
 fn listen() -> Option<(TcpListener, Card)> {
@@ -211,7 +215,7 @@ impl Port {
                 self.candidates.remove(0);
             }
             watch(stream.as_raw_fd());
-            self.candidates.push((stream, Server::new(&self.name.secret)?));
+            self.candidates.push((stream, Server::new(&self.name.secret).map_err(no_number)?));
         }
         let mut place = 0;
         while let Some((stream, server)) = self.candidates.get_mut(place) {
@@ -297,7 +301,7 @@ pub fn connect(name: &PortName) -> Result<Talk> {
         false => connect_far(name)?,
     };
     stream.set_nonblocking(true).map_err(|cause| failed("connecting to a port", cause))?;
-    Ok(Talk::greeting(stream, session_of(&name.secret)?))
+    Ok(Talk::greeting(stream, session_of(&name.secret).map_err(no_number)?))
 }
 
 #[cfg(test)]

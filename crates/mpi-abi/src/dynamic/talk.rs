@@ -1,12 +1,11 @@
 //! What the roots of two groups say to each other until their groups are connected: messages of words over a socket, each with
 //! a code over it and its number.
 
-use super::connected::send;
-use super::handshake::{Client, WORD, same};
 use crate::runtime::Entered;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
 use hpvm_net::JobKey;
+use hpvm_net::handshake::{Client, WORD, same, send};
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;

@@ -58,6 +58,13 @@ impl Parting {
         build::swap_with_all(host, &self.via, &self.others, word)
     }
 
+    /// All members, as this process numbers them, in order.
+    pub fn members(&self) -> Vec<Rank> {
+        let mut members: Vec<Rank> = self.via.processes().collect();
+        members.sort_unstable();
+        members
+    }
+
     /// Waits for all members that are of our job.
     pub fn meet_ours(&self, host: &mut impl Host) -> Result<()> {
         build::gather_words(host, &self.ours, &[0]).map(drop)

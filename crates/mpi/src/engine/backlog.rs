@@ -47,6 +47,13 @@ impl Backlog {
         self.sends.is_empty() && self.control.is_empty() && self.packets.is_empty() && models
     }
 
+    /// True when something in it, but for messages that go in packets, is for somebody whom it `concerns`.
+    pub fn waits_for(&self, concerns: impl Fn(Rank) -> bool) -> bool {
+        self.control.waits_for(&concerns)
+            || self.sends.iter().any(|(dst, queue)| !queue.is_empty() && concerns(*dst))
+            || self.models.waits_for(&concerns)
+    }
+
     /// True when somebody needs something of it.
     pub fn is_needed(&self) -> bool {
         self.control.is_needed() || !self.sends.is_empty() || !self.packets.is_empty()

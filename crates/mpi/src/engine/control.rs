@@ -26,6 +26,11 @@ impl Control {
             .any(|(_, head, _)| !matches!(head.handler, XOFF | XON | super::models::QUOTA))
     }
 
+    /// True when one of them is for somebody whom it `concerns`.
+    pub fn waits_for(&self, concerns: impl Fn(Rank) -> bool) -> bool {
+        self.waiting.iter().any(|(dst, _, _)| concerns(*dst))
+    }
+
     /// Drops those for processes that are gone.
     pub fn drop_to(&mut self, gone: &[Rank]) {
         self.waiting.retain(|(dst, _, _)| !gone.contains(dst));

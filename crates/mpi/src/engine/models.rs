@@ -128,6 +128,11 @@ impl Waiting {
         self.packets.is_empty()
     }
 
+    /// True when one of them is for somebody whom it `concerns`.
+    pub fn waits_for(&self, concerns: impl Fn(Rank) -> bool) -> bool {
+        self.packets.iter().any(|(dst, _, _)| concerns(*dst))
+    }
+
     fn is_off(&self, dst: Rank, handler: u8) -> bool {
         let model = handler - handler_id::MODELS.start;
         self.off != 0

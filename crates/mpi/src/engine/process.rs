@@ -9,16 +9,16 @@
 
 use crate::comm::group::Group;
 use crate::comm::{CONTEXTS, Comm};
-use crate::engine::backlog::Backlog;
+use crate::engine::backlog::{Backlog, InPackets};
 use crate::engine::contexts::Contexts;
 use crate::engine::inbox::Inbox;
 use crate::engine::matching::{Table, Unexpected};
 use crate::engine::nodes::Nodes;
 use crate::engine::peers::{Identity, Peers};
-use crate::engine::requests::{Outcome, ReqId, Requests};
+use crate::engine::requests::{Operation, Outcome, ReqId, Requests};
 use crate::engine::{dispatch, progress};
 use crate::pt2pt::select;
-use hpvm_fm::{Fast, Fm, Transport};
+use hpvm_fm::{Fast, Fm, Rank, Transport};
 use hpvm_onesided::OneSided;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -237,6 +237,17 @@ impl<T: Transport> Process<T> {
     /// because a credit that comes back rings no bell.
     pub fn has_backlog(&self) -> bool {
         !self.backlog.is_empty() || self.inbox.onesided.has_work()
+    }
+
+    /// True when packets wait for credits or buffers that are for processes whom it `concerns`.
+    pub fn has_backlog_for(&self, concerns: impl Fn(Rank) -> bool) -> bool {
+        let in_packets = |message: &InPackets| {
+            let request = self.inbox.requests.get(message.request);
+            request.is_some_and(|r| matches!(&r.op, Operation::Send(op) if concerns(op.dst)))
+        };
+        self.backlog.waits_for(&concerns)
+            || self.backlog.packets.iter().any(in_packets)
+            || self.inbox.onesided.has_work_for().iter().any(|rank| concerns(*rank))
     }
 
     /// True when packets wait that others need even if this process ends. A peer that has ended gives

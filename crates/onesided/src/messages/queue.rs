@@ -46,6 +46,11 @@ impl Queues {
         !self.busy.is_empty()
     }
 
+    /// Those for whom something waits.
+    pub fn waiting(&self) -> &[Rank] {
+        &self.busy
+    }
+
     /// Something waits for `rank` now.
     pub fn list(&mut self, rank: Rank) {
         let peer = self.peers.entry(rank).or_default();

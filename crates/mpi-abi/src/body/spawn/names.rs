@@ -19,6 +19,20 @@ unsafe fn service(name: *const c_char) -> Result<String> {
     Ok(name)
 }
 
+/// A port's name, as `MPI_Lookup_name` can give it back.
+unsafe fn port(name: *const c_char) -> Result<String> {
+    // SAFETY: the caller's promise.
+    let name = unsafe { text("port_name", name)? };
+    if name.len() >= MPI_MAX_PORT_NAME as usize {
+        let text = format!(
+            "port_name has {} bytes; expected fewer than MPI_MAX_PORT_NAME, {MPI_MAX_PORT_NAME}",
+            name.len()
+        );
+        return Err(wrong(Class::Port, text));
+    }
+    Ok(name)
+}
+
 pub unsafe fn publish_name(
     service_name: *const c_char,
     info: MPI_Info,
@@ -27,7 +41,7 @@ pub unsafe fn publish_name(
     on_world("MPI_Publish_name", |w| {
         info::copy_or_empty(info)?;
         // SAFETY: the caller's promises.
-        let (name, port) = unsafe { (service(service_name)?, text("port_name", port_name)?) };
+        let (name, port) = unsafe { (service(service_name)?, port(port_name)?) };
         w.publish_name(&name, &port)
     })
 }

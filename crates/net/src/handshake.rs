@@ -1,14 +1,13 @@
-//! How a client and a port prove to each other that they know the port's secret, without saying it.
+//! How a client and a server (a port of MPI, the name server) prove to each other that they know its secret, without
+//! saying it.
 //!
 //! The client says a random number; the port answers with one of its own and a code over both, the client with another
 //! code. The codes are keyed with the secret, and different in both directions. What is said afterwards carries codes of a key that
 //! follows from secret and numbers, so whoever listens can neither join nor add anything.
 
-use super::connected::send;
-use hpvm_mpi::error::Result;
-use hpvm_net::JobKey;
+use crate::JobKey;
 use std::io::{self, Read};
-use std::os::unix::net::UnixStream;
+use std::os::fd::AsRawFd;
 
 /// Bytes of a random number and of a code.
 pub const WORD: usize = 16;
@@ -18,10 +17,26 @@ pub fn same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
 }
 
-/// A random number.
-fn random() -> Result<[u8; WORD]> {
-    let [high, low] = crate::runtime::random_key()?;
-    Ok((u128::from(high) << 64 | u128::from(low)).to_le_bytes())
+/// A number that no stranger can guess.
+///
+/// # Errors
+/// The system gives none.
+pub fn random() -> io::Result<[u8; WORD]> {
+    let mut bytes = [0u8; WORD];
+    // SAFETY: the buffer is `WORD` bytes of plain integers.
+    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), WORD, 0) };
+    if got == WORD as isize { Ok(bytes) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Writes to a socket whose other end may be gone, which is no reason to end by SIGPIPE.
+///
+/// # Errors
+/// As `send(2)`.
+pub fn send(socket: &impl AsRawFd, bytes: &[u8]) -> io::Result<usize> {
+    let (fd, flags) = (socket.as_raw_fd(), libc::MSG_NOSIGNAL);
+    // SAFETY: the bytes live through the call.
+    let sent = unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), flags) };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
 /// What follows from the secret and both numbers for `purpose`.
@@ -42,24 +57,34 @@ pub struct Server {
 }
 
 /// What a look at a client has found.
+#[derive(Debug)]
 pub enum Found {
+    /// It has not said everything yet.
     Nothing,
     /// It knows the secret; the key of what is said from now on.
     Proof(JobKey),
+    /// It does not know the secret, or is gone.
     Stranger,
 }
 
 impl Server {
-    pub fn new(secret: &JobKey) -> Result<Server> {
+    /// For one client, which has to know `secret`.
+    ///
+    /// # Errors
+    /// The system gives no random number.
+    pub fn new(secret: &JobKey) -> io::Result<Server> {
         Ok(Server { secret: *secret, number: random()?, said: Vec::new() })
     }
 
     /// Takes in what the client has said. Does not block.
-    pub fn look(&mut self, mut stream: &UnixStream) -> Found {
+    pub fn look<S: AsRawFd>(&mut self, stream: &S) -> Found
+    where
+        for<'a> &'a S: Read,
+    {
         loop {
             let mut bytes = [0; 2 * WORD];
             let room = if self.said.len() < WORD { WORD } else { 2 * WORD } - self.said.len();
-            match stream.read(&mut bytes[..room]) {
+            match (&*stream).read(&mut bytes[..room]) {
                 Ok(0) => return Found::Stranger,
                 Ok(count) => self.said.extend_from_slice(&bytes[..count]),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Found::Nothing,
@@ -94,7 +119,10 @@ pub struct Client {
 }
 
 /// A client of the port with this secret.
-pub fn session_of(secret: &JobKey) -> Result<Client> {
+///
+/// # Errors
+/// The system gives no random number.
+pub fn session_of(secret: &JobKey) -> io::Result<Client> {
     Ok(Client { secret: *secret, number: random()? })
 }
 
