@@ -62,7 +62,10 @@ pub struct Beat {
 
 impl Default for Pulses {
     fn default() -> Pulses {
-        Pulses(Arc::new(Mutex::new(Inner { clock: Clock::Since(Instant::now()), hosts: BTreeMap::new() })))
+        Pulses(Arc::new(Mutex::new(Inner {
+            clock: Clock::Since(Instant::now()),
+            hosts: BTreeMap::new(),
+        })))
     }
 }
 
