@@ -73,6 +73,7 @@ pub struct Publish {
 #[derive(Clone, Debug)]
 pub struct Queue {
     commands: Sender<Command>,
+    pulses: node::Pulses,
 }
 
 impl Queue {
@@ -82,11 +83,11 @@ impl Queue {
         let path = store_path(&config.place.data, config.mirror);
         let mut store = Store::open(&path).map_err(|error| error.to_string())?;
         let (commands, inbox) = channel::<Command>();
-        let queue = Queue { commands: commands.clone() };
         // The driver's thread must not keep the manager alive, but may outlive it: a message that
         // nobody takes is dropped.
+        let tell = commands.clone();
         let gone = move |attempt| {
-            let _ = commands.send(Box::new(move |manager: &mut Manager| manager.gone(attempt)));
+            let _ = tell.send(Box::new(move |manager: &mut Manager| manager.gone(attempt)));
         };
         let driver = Embedded::new(config.place.clone(), gone)
             .map_err(|error| format!("cannot watch processes: {error}"))?;
@@ -94,6 +95,7 @@ impl Queue {
         let newest = store.newest().map_err(|error| error.to_string())?;
         let set_aside = damaged.keys().copied().collect();
         let fleet = fleet(&mut store, &config, set_aside).map_err(|error| error.to_string())?;
+        let queue = Queue { commands, pulses: fleet.pulses() };
         let mut manager = Manager {
             cursor: store.cursor().map_err(|error| error.to_string())?,
             drained: store.drained().map_err(|error| error.to_string())?,
@@ -134,6 +136,11 @@ impl Queue {
             let _ = answer.send(ask(manager));
         })?;
         answered.recv().map_err(|_| gone())
+    }
+
+    /// Reports of hosts that bring no news, which need not be given to the manager.
+    pub fn pulses(&self) -> &node::Pulses {
+        &self.pulses
     }
 
     /// The same without waiting: what is to become of the answer is the closure's matter. It is
@@ -487,7 +494,7 @@ impl Manager {
     }
 
     /// The hosts as the policy sees them, this machine first.
-    fn hosts(&self) -> Vec<policy::Host> {
+    fn hosts(&mut self) -> Vec<policy::Host> {
         let (own, capacity) = (self.config.place.host.clone(), self.config.capacity);
         let drained = |name: &str| {
             let Drained { user, reason } = self.drained.get(name)?;

@@ -102,7 +102,9 @@ pub fn socket(data: &Path) -> PathBuf {
 /// Serves until SIGTERM or SIGINT. Jobs go on afterwards.
 pub fn run(options: &Options) -> Result<(), String> {
     let mut builder = tokio::runtime::Builder::new_multi_thread();
-    let runtime = builder.worker_threads(2).enable_all().build();
+    // One: a second one is woken for each of the thousand reports of a second and finds nothing to do.
+    // What takes long has threads of its own ([`blocking`](crate::app::blocking)).
+    let runtime = builder.worker_threads(1).enable_all().build();
     runtime.map_err(|error| format!("cannot start threads: {error}"))?.block_on(serve(options))
 }
 

@@ -119,12 +119,13 @@ impl Manager {
     }
 
     /// When a job would start at the latest, and what it would wait for.
-    pub fn estimate(&self, mut job: Job) -> (Option<Stamp>, Option<String>) {
+    pub fn estimate(&mut self, mut job: Job) -> (Option<Stamp>, Option<String>) {
         // Behind all that are there.
         job.summary.id = JobId::MAX;
         let (now, id) = (Stamp::now(), job.id());
+        let hosts = self.hosts();
         let jobs = self.active.values().chain([&job]);
-        let plan = policy::plan(now, &self.hosts(), jobs, |_| Other::Active);
+        let plan = policy::plan(now, &hosts, jobs, |_| Other::Active);
         if plan.start.iter().any(|(started, _)| *started == id) {
             return (Some(now), None);
         }
@@ -156,7 +157,7 @@ impl Manager {
     }
 
     /// The hosts that report.
-    pub fn nodes(&self) -> Vec<NodeView> {
+    pub fn nodes(&mut self) -> Vec<NodeView> {
         self.driver.fleet.views()
     }
 
@@ -171,13 +172,15 @@ impl Manager {
             let text = format!("'{name}' is the server's own machine, which needs no hpvm node");
             return Err(StoreError::Refused(text));
         }
+        // What cannot be written down now is tried again with the next report, which has to come here.
+        let mut done = true;
         match self.driver.fleet.report(name, report, capacity.into()) {
             Ok((news, changed)) => {
                 self.dirty |= changed;
                 news.into_iter().for_each(|id| self.look_after(id));
             }
             // It has had newer orders since.
-            Err(node::Refused::Stale) => {}
+            Err(node::Refused::Stale) => done = false,
             Err(node::Refused::Another) => {
                 let text = format!(
                     "another host '{name}' reports already, with another data folder: give one of \
@@ -188,18 +191,21 @@ impl Manager {
         }
         let of_ours = |newest: &Newest| newest.queue == self.driver.fleet.queue().number;
         if let Some(newest) = report.newest.filter(of_ours).filter(|n| n.job > self.newest) {
-            // A store that takes nothing now is asked with the next report.
-            if self.store.number_above(newest.job).is_ok() {
-                self.newest = newest.job;
+            match self.store.number_above(newest.job) {
+                Ok(_) => self.newest = newest.job,
+                Err(_) => done = false,
             }
         }
         if let Some(row) = self.driver.fleet.unrecorded(name) {
-            // A store that takes nothing now gets it with a later report.
-            if self.store.put_node(&row).is_ok() {
-                self.driver.fleet.recorded(row);
+            match self.store.put_node(&row) {
+                Ok(()) => self.driver.fleet.recorded(row),
+                Err(_) => done = false,
             }
         }
         self.record_ends();
+        if done {
+            self.driver.fleet.lets_report(name, report, capacity);
+        }
         self.orders(name)
     }
 

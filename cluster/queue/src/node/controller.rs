@@ -78,6 +78,17 @@ impl Controller {
         self.last_seen = self.last_seen.max(now);
     }
 
+    /// Session and number of the last report and when it came, if any has.
+    pub fn last_report(&self) -> Option<((u64, u64), Stamp)> {
+        (self.last != (0, 0)).then_some((self.last, self.last_seen))
+    }
+
+    /// A report that brought no news has come.
+    pub fn hear(&mut self, report: (u64, u64), at: Stamp) {
+        self.last = self.last.max(report);
+        self.last_seen = self.last_seen.max(at);
+    }
+
     /// Whether nothing has come for so long.
     pub fn is_silent(&self, now: Stamp, seconds: u64) -> bool {
         now.since(self.last_seen) >= seconds

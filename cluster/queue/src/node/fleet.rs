@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::pulse::{Beat, Pulses};
 use super::{Controller, Orders, Queue, Refused, Report, Version, Work};
 use crate::driver::Standing;
 use crate::job::{Job, JobId, Outcome, OutcomeKind};
@@ -18,7 +18,7 @@ use crate::time::Stamp;
 /// jobs; its jobs are given up much later.
 pub const SILENT_SECONDS: u64 = 10;
 /// How often the time of the last report is written down.
-const SEEN_EVERY_MS: i64 = 60_000;
+pub(super) const SEEN_EVERY_MS: i64 = 60_000;
 /// Longer between two looks, and it was the server that was away.
 const AWAY_MS: i64 = 30_000;
 
@@ -90,9 +90,15 @@ impl Node {
     fn is_silent(&self, now: Stamp) -> bool {
         self.suspect || self.controller.is_silent(now, SILENT_SECONDS)
     }
+
+    /// Hears of a report that came without the manager.
+    fn hear(&mut self, beat: Beat) {
+        self.controller.hear(beat.last, beat.at);
+        self.last_seen = self.last_seen.max(beat.seen);
+    }
 }
 
-/// See the module. Silence is measured on a clock that nobody sets.
+/// See the module. Silence is measured on a clock that nobody sets, the one of [`Pulses`].
 #[derive(Debug)]
 pub struct Fleet {
     queue: Queue,
@@ -101,7 +107,8 @@ pub struct Fleet {
     nodes: BTreeMap<String, Node>,
     /// Hosts of whose orders nobody was told yet.
     news: BTreeSet<String>,
-    began: Instant,
+    /// Reports that come without the manager.
+    pulses: Pulses,
     looked: Stamp,
 }
 
@@ -122,16 +129,48 @@ impl Fleet {
             nodes.insert(row.name, node);
         }
         let news = nodes.keys().cloned().collect();
-        Fleet { queue, limit, nodes, news, began: Instant::now(), looked: Stamp(0) }
+        Fleet { queue, limit, nodes, news, pulses: Pulses::default(), looked: Stamp(0) }
+    }
+
+    /// Where reports without news go.
+    pub fn pulses(&self) -> Pulses {
+        self.pulses.clone()
     }
 
     fn now(&self) -> Stamp {
-        Stamp(i64::try_from(self.began.elapsed().as_millis()).unwrap_or(i64::MAX))
+        self.pulses.now()
+    }
+
+    /// A host, after it was heard what came without the manager.
+    fn heard(&mut self, name: &str) -> Option<&mut Node> {
+        let beat = self.pulses.beat(name);
+        let node = self.nodes.get_mut(name)?;
+        beat.into_iter().for_each(|beat| node.hear(beat));
+        Some(node)
+    }
+
+    /// The same of all hosts.
+    fn hear(&mut self) {
+        let nodes = &mut self.nodes;
+        self.pulses.for_each(|name, beat| {
+            if let Some(node) = nodes.get_mut(name) {
+                node.hear(beat);
+            }
+        });
+    }
+
+    /// A host of which something changes: its reports come to the manager again.
+    fn closed(&mut self, name: &str) -> Option<&mut Node> {
+        let beat = self.pulses.close(name);
+        let node = self.nodes.get_mut(name)?;
+        beat.into_iter().for_each(|beat| node.hear(beat));
+        Some(node)
     }
 
     /// To be called every few seconds: time in which the server itself stood still is nobody's
     /// silence.
     pub fn tick(&mut self) {
+        self.hear();
         let now = self.now();
         if now.0 - self.looked.0 > AWAY_MS {
             self.nodes.values_mut().for_each(|node| node.controller.excuse(now));
@@ -143,7 +182,8 @@ impl Fleet {
         &self.queue
     }
 
-    pub fn views(&self) -> Vec<NodeView> {
+    pub fn views(&mut self) -> Vec<NodeView> {
+        self.hear();
         let now = self.now();
         let of = |(name, node): (&String, &Node)| NodeView {
             name: name.clone(),
@@ -163,7 +203,7 @@ impl Fleet {
 
     /// Changes what is wanted of a host.
     fn order(&mut self, name: &str, change: impl FnOnce(&mut Controller)) {
-        let Some(node) = self.nodes.get_mut(name) else { return };
+        let Some(node) = self.closed(name) else { return };
         let before = node.controller.version();
         change(&mut node.controller);
         if node.controller.version() != before {
@@ -189,6 +229,7 @@ impl Fleet {
         capacity: Resources,
     ) -> Result<(Vec<JobId>, bool), Refused> {
         let now = self.now();
+        self.closed(name);
         let fresh = !self.nodes.contains_key(name);
         if fresh {
             let controller = Controller::new(self.queue.clone(), report.identity.clone(), now);
@@ -210,6 +251,23 @@ impl Fleet {
         let changed = fresh || was_silent || node.capacity != capacity;
         node.capacity = capacity;
         Ok((jobs, changed))
+    }
+
+    /// Lets a host that the manager has just taken this report of say the same again without it,
+    /// as long as nothing is to be done about the host.
+    pub fn lets_report(&self, name: &str, report: &Report, capacity: Capacity) {
+        let Some(node) = self.nodes.get(name) else { return };
+        let Some(last) = node.controller.last_report().filter(|_| !node.suspect) else { return };
+        let Some(recorded) = &node.recorded else { return };
+        let orders = node.controller.orders();
+        // Jobs that it has still to be given in full, or that it has and nobody wants there: both
+        // pass soon, and need not be kept a second time.
+        let settled = orders.jobs.iter().all(|ordered| ordered.work.is_none())
+            && report.jobs.len() <= orders.jobs.len();
+        if settled && last.0 == (report.session, report.number) {
+            let beat = Beat { last: last.0, at: last.1, seen: node.last_seen };
+            self.pulses.open(name, (report, capacity), orders, recorded.last_seen, beat);
+        }
     }
 
     /// What is to be written down of a host now, if anything is.
@@ -234,7 +292,7 @@ impl Fleet {
     /// An attempt of a job was lost, and one of its hosts may be, too: those that live report soon.
     pub fn suspect(&mut self, job: &Job) {
         for share in &job.allocation {
-            if let Some(node) = self.nodes.get_mut(&share.host) {
+            if let Some(node) = self.closed(&share.host) {
                 node.suspect = true;
             }
         }
@@ -242,6 +300,7 @@ impl Fleet {
 
     /// Forgets a host that is silent.
     pub fn remove(&mut self, name: &str) {
+        self.closed(name);
         self.nodes.remove(name);
         self.news.insert(name.to_string());
     }
@@ -259,10 +318,11 @@ impl Fleet {
     }
 
     /// How a job stands whose supervisor is on one of these hosts.
-    pub fn standing(&self, job: &Job) -> Standing {
+    pub fn standing(&mut self, job: &Job) -> Standing {
         let host = job.first_host().unwrap_or_default();
-        match self.nodes.get(host) {
-            Some(node) => node.controller.standing(job.attempt(), self.now(), self.limit),
+        let (now, limit) = (self.now(), self.limit);
+        match self.heard(host) {
+            Some(node) => node.controller.standing(job.attempt(), now, limit),
             None => {
                 let text = format!("host {host} does not belong to this queue any more");
                 let outcome = Outcome::of(OutcomeKind::NodeLost).with(text);

@@ -5,12 +5,14 @@
 //! carries a number that only grows, and one that is not newer than the last is dropped. So
 //! messages may be lost, repeated and overtake each other, and a side that was killed learns
 //! everything again from the next one. [`Controller`] is the server's side of one host, [`Daemon`]
-//! the host's; both are pure. The test in `simulation` plays them against each other.
+//! the host's; both are pure. The test in `simulation` plays them against each other. A report that
+//! says what the last one said does not reach the manager at all ([`Pulses`]).
 
 mod controller;
 mod daemon;
 mod fleet;
 mod protocol;
+mod pulse;
 #[cfg(test)]
 mod simulation;
 
@@ -18,3 +20,4 @@ pub use controller::{Controller, Queue, Refused};
 pub use daemon::{Daemon, Deed, FORGOTTEN_MAX};
 pub use fleet::{Capacity, Fleet, News, NodeView, SILENT_SECONDS};
 pub use protocol::{Looks, Newest, Ordered, Orders, Parts, Report, Said, Told, Version, Work};
+pub use pulse::Pulses;

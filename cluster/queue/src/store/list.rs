@@ -117,7 +117,9 @@ fn conditions(filter: &Filter) -> (String, Vec<Value>) {
         values.extend(filter.states.iter().map(|state| Value::Text(state.name().into())));
     }
     if let Some(user) = &filter.user {
-        parts.push("user = ?".into());
+        // Jobs that have not ended are few: they are found by their states, not among all that the user ever had.
+        let few = !filter.states.is_empty() && !filter.states.contains(&State::Ended);
+        parts.push(if few { "+user = ?" } else { "user = ?" }.into());
         values.push(Value::Text(user.clone()));
     }
     if let Some(name) = &filter.name {
@@ -187,6 +189,19 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_users_jobs_that_have_not_ended_are_not_looked_for_among_all_of_theirs() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(&dir.path().join("store")).unwrap();
+        let (states, user) = (State::ALL[..4].to_vec(), Some("me".into()));
+        let (condition, values) = conditions(&Filter { states, user, ..Filter::default() });
+        let sql = format!("EXPLAIN QUERY PLAN SELECT id FROM jobs WHERE {condition} ORDER BY id");
+        let mut statement = store.db.prepare(&sql).unwrap();
+        let values = rusqlite::params_from_iter(values);
+        let plan: String = statement.query_row(values, |row| row.get(3)).unwrap();
+        assert!(plan.contains("jobs_state"), "{plan}");
     }
 
     #[test]

@@ -76,6 +76,12 @@ impl Backlog {
         self.sends.iter().any(|(d, _)| *d == dst)
     }
 
+    /// True when sends are to be counted and nothing else keeps any of them from going out at once.
+    #[inline(always)]
+    pub fn only_counts(&self) -> bool {
+        self.watched && self.attention == 1 && self.off == 0
+    }
+
     /// From now on every send is to be counted.
     pub fn watch(&mut self) {
         self.watched = true;
@@ -163,6 +169,7 @@ mod tests {
         let mut backlog = Backlog::default();
         assert!(!backlog.holds(1));
         backlog.watch();
+        assert!(backlog.only_counts());
         assert!(backlog.holds(1) && backlog.blocks(1) && !backlog.queues(1) && !backlog.is_off(1));
         assert!(backlog.is_empty() && !backlog.is_needed());
     }

@@ -24,11 +24,40 @@ pub(super) unsafe fn start<T: Transport>(
     tag: i32,
 ) -> bool {
     let bytes = m.packed_size();
-    if bytes > p.fm.limits().inline as u64 || p.backlog.blocks(dst) {
+    if bytes > p.fm.limits().inline as u64 {
         return false;
+    }
+    if p.backlog.blocks(dst) {
+        // SAFETY: the caller's promise; it fits.
+        return unsafe { counted(p, m, bytes, dst, protocol::envelope(context, tag)) };
     }
     // SAFETY: the caller's promise; it fits.
     unsafe { push(p, m, bytes, dst, protocol::envelope(context, tag)) }
+}
+
+/// The same in a process that counts what it sends: there every message comes here, also one that could simply go out.
+///
+/// # Safety
+/// As for [`push`].
+#[cold]
+#[inline(never)]
+pub(super) unsafe fn counted<T: Transport>(
+    p: &mut Process<T>,
+    m: Outgoing<'_>,
+    bytes: u64,
+    dst: Rank,
+    envelope: u64,
+) -> bool {
+    if !p.backlog.only_counts() {
+        return false;
+    }
+    // SAFETY: the caller's promise.
+    let sent = unsafe { push(p, m, bytes, dst, envelope) };
+    if sent {
+        // Afterwards: the receiver need not wait for it.
+        p.count_sent(dst, 1, bytes);
+    }
+    sent
 }
 
 /// Sends `m` of `bytes` bytes, which fit in a slot, if it lies in one run of memory and there is a credit for it.

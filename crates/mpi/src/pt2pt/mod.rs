@@ -128,13 +128,10 @@ impl<T: Transport> Process<T> {
         let short = mode == Mode::Standard && bytes <= self.fm.limits().inline as u64;
         // SAFETY: the caller's promises.
         let started = unsafe {
-            let free = !self.backlog.queues(dst);
-            let sent = free
-                && (short
-                    && !self.backlog.is_off(dst)
-                    && inline::push(self, m, bytes, dst, envelope)
-                    || self.send_now(m, dst, envelope, mode));
-            match sent {
+            if short && inline::counted(self, m, bytes, dst, envelope) {
+                return Started::Done;
+            }
+            match !self.backlog.queues(dst) && self.send_now(m, dst, envelope, mode) {
                 true => Started::Done,
                 false => self.send_later(m, dst, envelope, mode, parent),
             }

@@ -36,7 +36,22 @@ pub unsafe fn try_slots(
         // SAFETY: the caller's promise.
         return unsafe { other_way(w, object, function, bytes, what) };
     }
-    // SAFETY: as above; we wait for the end below.
+    // SAFETY: as above.
+    unsafe { exchange(w, object, function, what) }
+}
+
+/// One exchange through slots.
+///
+/// # Safety
+/// As for `try_slots`.
+#[inline(always)]
+unsafe fn exchange(
+    w: &mut Entered,
+    object: &Arc<CommObject>,
+    function: &'static str,
+    what: What,
+) -> Result<bool> {
+    // SAFETY: the caller's promise; we wait for the end below.
     let call = unsafe { Exchange::begin(&object.comm, what, Part::Short) };
     let mut call = call.ok_or_else(|| Error::from(Class::Intern))?;
     if !call.poll(&mut w.process)? {
@@ -79,10 +94,16 @@ unsafe fn counted(
     what: What,
 ) -> Result<bool> {
     let shows = what.shows(&object.comm);
-    w.process.unveil_slots(&object.comm);
-    // SAFETY: the caller's promise.
-    let done = unsafe { by_any_way(w, object, function, bytes, what) };
-    w.process.veil_slots(&object.comm);
+    let done = if w.process.goes_by_veiled_slots(&object.comm, &what, bytes) {
+        // SAFETY: the caller's promise.
+        unsafe { exchange(w, object, function, what) }
+    } else {
+        w.process.unveil_slots(&object.comm);
+        // SAFETY: as above.
+        let done = unsafe { by_any_way(w, object, function, bytes, what) };
+        w.process.veil_slots(&object.comm);
+        done
+    };
     if done.as_ref().is_ok_and(|done| *done) {
         w.process.count_shown(&object.comm, shows);
     }

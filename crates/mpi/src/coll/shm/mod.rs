@@ -196,8 +196,8 @@ impl<T: Transport> Process<T> {
         match shows {
             Shows::Nothing => {}
             Shows::Everybody(bytes) => {
-                let readers: Vec<Rank> = neighbours(comm).filter(|reader| *reader != me).collect();
-                readers.into_iter().for_each(|reader| self.count_sent(reader, 1, bytes));
+                let readers = neighbours(comm).filter(|reader| *reader != me);
+                readers.for_each(|reader| self.count_sent(reader, 1, bytes));
             }
             Shows::One(member, bytes) => {
                 let reader = comm.group().process(member);

@@ -74,6 +74,13 @@ impl<T: Transport> Process<T> {
         bytes.wrapping_sub(1) < u64::from(limit)
     }
 
+    /// The same between two collectives of a process that counts them ([`Process::veil_slots`]).
+    pub fn goes_by_veiled_slots(&self, comm: &Comm, what: &What, bytes: u64) -> bool {
+        // Relaxed: see `Use`.
+        let limit = comm.coll_slots().veiled[what.kind()].load(Ordering::Relaxed);
+        bytes.wrapping_sub(1) < u64::from(limit)
+    }
+
     /// Begins `what` on `comm`, the next blocking collective there, of which a member shows up to `bytes`; 1 for a
     /// barrier. `None`: it goes by messages. To be asked once per collective, with the same answer on
     /// all members.
