@@ -44,6 +44,8 @@ pub enum Id {
     Lane,
     Export,
     Unset,
+    UnsetList,
+    InitialErrhandler,
     GlobalEnv,
     ProgramEnv,
     GlobalEnvNone,
