@@ -109,6 +109,50 @@ fn variables_under_the_names_of_others() {
     assert_eq!(sorted(&job.run().out), ["0 0", "1 1"]);
 }
 
+/// Scripts of other MPIs steer their launchers by variables, too.
+#[test]
+fn variables_of_other_launchers() {
+    let (_dir, place) = folder();
+    let hosts = place.join("hosts");
+    std::fs::write(&hosts, "localhost\nlocalhost\nlocalhost\n").unwrap();
+    let mut job = bash(&[], "echo $PMI_SIZE");
+    job.command.env("HYDRA_HOST_FILE", &hosts);
+    assert_eq!(job.run().out, "3\n3\n3\n");
+    let mut job = bash(&[], "echo $PMI_SIZE");
+    job.command.env("I_MPI_PERHOST", "2");
+    assert_eq!(job.run().out, "2\n2\n");
+    let mut job = bash(&["-n", "2"], "echo $A");
+    job.command.env("OMPI_MCA_orte_tag_output", "1").env("OMPI_MCA_mca_base_env_list", "A=x;B=y");
+    job.command.env("OMPI_MCA_btl", "self,tcp");
+    let ended = job.run();
+    assert_eq!((sorted(&ended.out), ended.err.as_str()), (vec!["[0] x", "[1] x"], ""));
+    // What is meant for another MPI keeps no job from running.
+    let mut job = bash(&["-n", "2"], "echo $PMI_RANK");
+    job.command.env("OMPI_MCA_rmaps_base_mapping_policy", "dist:auto");
+    let ended = job.run();
+    assert_eq!((ended.code, ended.out.lines().count()), (0, 2), "{ended:?}");
+    let remark = "'OMPI_MCA_rmaps_base_mapping_policy dist:auto'";
+    assert!(ended.err.contains(remark) && ended.err.contains("ignored"), "{ended:?}");
+    let mut job = bash(&["-n", "2"], "true");
+    job.command.env("I_MPI_HYDRA_HOST_FILE", "/no/such");
+    let ended = job.run();
+    assert!(ended.code == 2 && ended.err.contains("I_MPI_HYDRA_HOST_FILE: hostfile"), "{ended:?}");
+}
+
+/// What MPICH and Intel MPI take: a variable in one word, more ranks than -ppn has room for.
+#[test]
+fn habits_of_hydra() {
+    let flags = ["-genv", "A=1=2", "-genv", "B", "3", "-n", "1", "-env", "C=4"];
+    assert_eq!(bash(&flags, "echo $A $B $C").run().out, "1=2 3 4\n");
+    let ended = bash(&["-hosts", "localhost", "-ppn", "2", "-n", "5"], "echo rank").run();
+    assert_eq!((ended.code, ended.out.lines().count()), (0, 5), "{ended:?}");
+    let mut job = bash(&["-genvexcl", "GONE,TOO"], "echo ${GONE-none} ${TOO-none} $KEPT");
+    job.command.env("GONE", "1").env("TOO", "2").env("KEPT", "3");
+    assert_eq!(job.run().out, "none none 3\n");
+    let flags = ["-initial-errhandler", "mpi_errors_return"];
+    assert_eq!(bash(&flags, "echo $HPVM_INITIAL_ERRHANDLER").run().out, "mpi_errors_return\n");
+}
+
 #[test]
 fn programs_from_a_file_and_from_a_folder() {
     let (_dir, place) = folder();

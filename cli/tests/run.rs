@@ -147,7 +147,7 @@ fn wrong_usage() {
         (&[], "no program given"),
         (&["-host", "node7:0", "true"], "'0' is not a number of slots"),
         (&["-host", "n[1-", "true"], "'n[1-': '[' without ']'"),
-        (&["-ppn", "2", "-n", "3", "true"], "more ranks than -ppn 2 allows on one host"),
+        (&["-N", "2", "-n", "3", "true"], "more ranks than 2 on each host allow on one host"),
         (&["--hostfile", "/no/such", "true"], "hostfile '/no/such': No such file"),
     ] {
         let ended = mpirun(args).run();

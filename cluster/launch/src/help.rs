@@ -74,6 +74,17 @@ const VARIABLES_READ: &[(&str, &str)] = &[
     ("PATH", "where programs without a slash in their name are searched"),
     (TIMEOUT_VARIABLE, "time limit in seconds, where --timeout is not given"),
     (
+        "OMPI_MCA_..., PRTE_MCA_...",
+        "Open MPI's parameters that --mca obeys (coming-from.md), where no flag says otherwise; the others \
+     mean nothing here",
+    ),
+    ("HYDRA_HOST_FILE, I_MPI_HYDRA_HOST_FILE", "as --hostfile, where no hosts are given"),
+    ("HYDRA_LAUNCHER, I_MPI_HYDRA_BOOTSTRAP", "as --launcher, where none is given"),
+    ("HYDRA_LAUNCHER_EXEC, I_MPI_HYDRA_BOOTSTRAP_EXEC", "as --launch-agent, where none is given"),
+    ("I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS", "as --ssh-args, where none are given"),
+    ("HYDRA_IFACE, I_MPI_HYDRA_IFACE", "as --net, where none is given"),
+    ("I_MPI_PERHOST", "as -ppn, where neither that nor --map-by is given; a number"),
+    (
         "HPVM_CHECK",
         "read by the ranks. 1: MPI_Finalize reports what was not freed, not completed or never \
          received, collectives that do not fit together end with an error that names both sides, and so do \

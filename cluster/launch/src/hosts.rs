@@ -70,8 +70,11 @@ fn parse_line(line: &str) -> Result<Vec<Host>, LaunchError> {
     let mut slots = None;
     for word in words {
         match word.split_once('=') {
-            Some(("slots", count)) => slots = Some(parse_slots(word, count)?),
-            Some(("max_slots" | "max-slots", count)) => {
+            // All of these are Open MPI's.
+            Some(("slots" | "slot" | "cpu" | "count", count)) => {
+                slots = Some(parse_slots(word, count)?)
+            }
+            Some(("max_slots" | "max-slots" | "slots_max" | "slots-max", count)) => {
                 // There is no limit: more ranks than slots are always allowed.
                 parse_slots(word, count)?;
             }
@@ -245,6 +248,7 @@ mod tests {
         let hosts = parse_line("localhost slots=4 max_slots=8 # mine").unwrap();
         assert_eq!(hosts, [host("localhost", Some(4))]);
         assert_eq!(parse_line("localhost:3").unwrap(), [host("localhost", Some(3))]);
+        assert_eq!(parse_line("localhost cpu=2").unwrap(), [host("localhost", Some(2))]);
         assert_eq!(parse_line("n[1-2] slots=2").unwrap().len(), 2);
         assert!(parse_line("localhost cores=3").unwrap_err().message.contains("'cores=3'"));
         assert!(parse_line("localhost slots=x").is_err());

@@ -23,7 +23,8 @@ impl Client {
         // SAFETY: fcntl on an integer; a wrong number gives an error, checked here.
         if unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) } < 0 {
             return Err(PmiError::Settings(format!(
-                "PMI_FD={fd}: {}; expected an open socket",
+                "PMI_FD={fd}: {}; expected an open socket (has the program between the launcher and this one \
+                 closed it, as Python's subprocess does without close_fds=False?)",
                 std::io::Error::last_os_error()
             )));
         }

@@ -33,6 +33,10 @@ pub struct Settings {
     pub offered: Option<String>,
     /// `SLURM_STEP_NUM_TASKS`: how many processes `srun` has started.
     pub tasks: Option<String>,
+    /// `PMIX_NAMESPACE`: that a launcher that speaks PMIx, like Open MPI's, is around.
+    pub pmix: Option<String>,
+    /// `OMPI_COMM_WORLD_SIZE`: how many processes it has started.
+    pub others: Option<String>,
 }
 
 impl Settings {
@@ -45,12 +49,22 @@ impl Settings {
             job: variable("PMI_JOBID"),
             offered: variable("SLURM_MPI_TYPE"),
             tasks: variable("SLURM_STEP_NUM_TASKS"),
+            pmix: variable("PMIX_NAMESPACE"),
+            others: variable("OMPI_COMM_WORLD_SIZE"),
         }
     }
 
-    /// Nobody offers to join the processes of one `srun`: each would be alone.
+    /// Nobody offers to join the processes of one `srun`, or of Open MPI's `mpirun`: each would be alone.
     fn check_alone(&self) -> Result<(), PmiError> {
-        let tasks = self.tasks.as_deref().and_then(|tasks| tasks.parse::<u32>().ok());
+        let number = |text: &Option<String>| text.as_deref()?.parse::<u32>().ok();
+        // hpvm's own launcher sets the second of these, but not the first.
+        if let (Some(_), Some(count @ 2..)) = (&self.pmix, number(&self.others)) {
+            return Err(PmiError::Settings(format!(
+                "another MPI's mpirun (Open MPI's) has started {count} processes, which hpvm cannot join to one \
+                 job; use hpvm's mpirun, or unset PMIX_NAMESPACE for a program that is to run alone"
+            )));
+        }
+        let tasks = number(&self.tasks);
         match tasks {
             Some(tasks) if tasks > 1 => {
                 let offered = self.offered.as_deref().unwrap_or("none");
@@ -133,6 +147,21 @@ mod tests {
         let job = Job::join(&Settings::default()).unwrap();
         assert_eq!((job.rank, job.size), (0, 1));
         assert_eq!(job.neighbours(), [0]);
+    }
+
+    #[test]
+    fn the_launcher_of_another_mpi_is_told() {
+        let open_mpi = |pmix: Option<&str>, size: &str| Settings {
+            pmix: pmix.map(str::to_owned),
+            others: Some(size.into()),
+            ..Settings::default()
+        };
+        let text = Job::join(&open_mpi(Some("n1"), "4")).unwrap_err().to_string();
+        assert!(text.contains("4 processes") && text.contains("use hpvm's mpirun"), "{text}");
+        // One process is alone anyway; without PMIx the number is that of a job of ours around it.
+        for alone in [open_mpi(Some("n1"), "1"), open_mpi(None, "4")] {
+            assert_eq!(Job::join(&alone).unwrap().size, 1);
+        }
     }
 
     #[test]

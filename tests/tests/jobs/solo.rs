@@ -33,6 +33,19 @@ fn a_program_alone_is_a_job_of_one() {
     assert!(runs_without(&[]).starts_with("line 0 of the program\nline 1 "));
 }
 
+/// CMake takes the first mpiexec in PATH, which may be another MPI's: N jobs of one rank would give a wrong result in silence.
+#[test]
+fn a_program_that_open_mpi_has_started() {
+    let mut command = clean(program("solo"));
+    command.env("PMIX_NAMESPACE", "1234@0").env("OMPI_COMM_WORLD_SIZE", "2");
+    let outcome = run_within(command, PATIENCE);
+    assert_ne!(outcome.code, Some(42), "{}", outcome.output);
+    assert!(outcome.output.contains("another MPI's mpirun"), "{}", outcome.output);
+    let mut command = clean(program("solo"));
+    command.env("PMIX_NAMESPACE", "1234@0").env("OMPI_COMM_WORLD_SIZE", "1");
+    assert_eq!(run_within(command, PATIENCE).code, Some(42));
+}
+
 #[test]
 fn a_program_alone_with_closed_streams() {
     runs_without(&[0]);

@@ -1,8 +1,9 @@
 //! Open MPI's parameters (`--mca KEY VALUE`) that steer what a flag of ours steers.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use super::values::{parse_count, split_words};
+use super::values::{export, parse_count, split_words};
 use super::{Launcher, Options};
 use crate::error::LaunchError;
 
@@ -24,9 +25,13 @@ pub const KEYS: &[(&str, &str)] = &[
     ("hwloc_base_report_bindings", "--report-bindings"),
     ("orte_tag_output", "--tag-output"),
     ("orte_timestamp_output", "--timestamp-output"),
+    ("rmaps_base_display_map", "--display map"),
+    ("rmaps_base_oversubscribe", "--oversubscribe"),
+    ("orte_abort_on_non_zero_status", "--enable-recovery"),
+    ("mca_base_env_list", "-x"),
 ];
 
-/// Obeys a parameter; false if it means nothing here.
+/// Obeys a parameter, whose name and flag, or whose variable `shown` is; false if it means nothing here.
 pub fn obey(
     options: &mut Options,
     shown: &str,
@@ -34,7 +39,6 @@ pub fn obey(
     value: &OsStr,
 ) -> Result<bool, LaunchError> {
     let Some((_, flag)) = KEYS.iter().find(|(known, _)| *known == key) else { return Ok(false) };
-    let shown = format!("{shown} {key}");
     let text = value.to_string_lossy();
     let on = !matches!(text.as_ref(), "0" | "false" | "no" | "");
     match *flag {
@@ -45,14 +49,25 @@ pub fn obey(
             // Open MPI's own default: the first that there is.
             "ssh" | "ssh : rsh" | "ssh:rsh" => options.launcher = Some(Launcher::Ssh),
             "rsh" => options.launcher = Some(Launcher::Rsh),
-            _ => options.launch_agent = Some(split_words(&shown, value)?),
+            _ => options.launch_agent = Some(split_words(shown, value)?),
         },
-        "--map-by" => drop(options.policy.map_by(&shown, &text)?),
-        "--rank-by" => options.policy.rank_by(&shown, &text)?,
-        "--bind-to" => options.policy.bind_to(&shown, &text)?,
-        "--cpus-per-rank" => options.policy.width = parse_count(&shown, value)?,
+        "--map-by" => drop(options.policy.map_by(shown, &text)?),
+        "--rank-by" => options.policy.rank_by(shown, &text)?,
+        "--bind-to" => options.policy.bind_to(shown, &text)?,
+        "--cpus-per-rank" => options.policy.width = parse_count(shown, value)?,
         "--nooversubscribe" => options.policy.strict = on,
         "--report-bindings" => options.report_bindings = on,
+        "--oversubscribe" => options.policy.strict = !on && options.policy.strict,
+        "--display map" => options.display.map = on,
+        // It says the contrary.
+        "--enable-recovery" => options.recovery = !on,
+        // Several variables, each as -x takes it.
+        "-x" => {
+            for word in value.as_bytes().split(|byte| *byte == b';').filter(|word| !word.is_empty())
+            {
+                export(options, OsString::from_vec(word.to_vec()))?;
+            }
+        }
         "--tag-output" => options.output.tag = on,
         "--timestamp-output" => options.output.time = on,
         _ => return Ok(false),
@@ -81,8 +96,13 @@ mod tests {
         }
         assert_eq!(options.policy.map, MapBy::Part(Level::Socket));
         assert_eq!(options.policy.bind, Bind::None);
+        obey(&mut options, "--mca", "mca_base_env_list", OsStr::new("A=1;B=x=2;")).unwrap();
+        assert_eq!(options.genv, [("A".into(), "1".into()), ("B".into(), "x=2".into())]);
+        obey(&mut options, "--mca", "orte_abort_on_non_zero_status", OsStr::new("0")).unwrap();
+        assert!(options.recovery);
         assert!(!obey(&mut options, "--mca", "btl", OsStr::new("self,vader")).unwrap());
-        let error = obey(&mut options, "--mca", "hwloc_base_binding_policy", OsStr::new("wheel"));
-        assert!(error.unwrap_err().message.contains("--mca hwloc_base_binding_policy wheel"));
+        let error =
+            obey(&mut options, "--mca hwloc", "hwloc_base_binding_policy", OsStr::new("wheel"));
+        assert!(error.unwrap_err().message.contains("'--mca hwloc wheel'"));
     }
 }

@@ -21,6 +21,7 @@ use crate::sites::SiteOptions;
 use crate::slurm;
 
 mod files;
+mod foreign;
 mod mca;
 mod parser;
 mod values;
@@ -202,7 +203,10 @@ pub fn parse(label: &str, args: &[OsString]) -> Result<Parsed, LaunchError> {
         parser::Read::Job { options, drafts } => (*options, drafts),
     };
     from_variables(&mut options, |name| std::env::var_os(name))?;
-    let mut hosts = slurm::hosts(|name| std::env::var(name).ok())?;
+    let mut hosts = foreign::hosts(&|name| std::env::var_os(name))?;
+    if hosts.is_empty() {
+        hosts = slurm::hosts(|name| std::env::var(name).ok())?;
+    }
     if hosts.is_empty() {
         hosts = queue_hosts(|name| std::env::var(name).ok())?;
     }
@@ -212,6 +216,10 @@ pub fn parse(label: &str, args: &[OsString]) -> Result<Parsed, LaunchError> {
     for mut draft in drafts {
         if !draft.hosts.is_empty() {
             hosts = draft.hosts.clone();
+        }
+        if draft.per_host.is_none() && options.policy.map == MapBy::Slot {
+            draft.per_host = foreign::per_host(&|name| std::env::var_os(name));
+            draft.wraps |= draft.per_host.is_some();
         }
         if single && hosts.is_empty() && draft.per_host.is_none() && options.policy.file.is_none() {
             let tasks = queue_tasks(|name| std::env::var(name).ok());
@@ -270,6 +278,7 @@ pub(crate) fn from_variables(
     {
         options.ssh_args = values::split_words(SSH_ARGS, &value)?;
     }
+    foreign::reach(options, &variable);
     Ok(())
 }
 
@@ -278,6 +287,8 @@ pub(crate) fn from_variables(
 struct Draft {
     ranks: Option<u32>,
     per_host: Option<u32>,
+    /// More ranks than so many on each host go round again, as with MPICH and Intel MPI; for Open MPI that is an error.
+    wraps: bool,
     hosts: Vec<Host>,
     argv: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
@@ -315,12 +326,13 @@ impl Draft {
             (None, Some(room), _) => room.default_ranks(),
             (None, None, per_host) => per_host.unwrap_or(1),
         };
-        if let (Some(ranks), Some(per_host)) = (self.ranks, self.per_host)
+        if let (Some(ranks), Some(per_host), false) = (self.ranks, self.per_host, self.wraps)
             && u64::from(ranks) > u64::from(per_host) * count as u64
         {
             let hosts = if count == 1 { "one host".to_string() } else { format!("{count} hosts") };
             return Err(LaunchError::usage(format!(
-                "-n {ranks} asks for more ranks than -ppn {per_host} allows on {hosts}"
+                "-n {ranks} asks for more ranks than {per_host} on each host allow on {hosts}; with \
+                 -ppn {per_host} hosts are filled again"
             )));
         }
         // Without -n, slots say how many ranks a single program has; of several each has one.
@@ -332,6 +344,12 @@ impl Draft {
                 seats.len()
             )));
         }
+        let room = match (room, &policy.map) {
+            (Some(room), MapBy::Part(level)) if policy.span && !policy.strict => {
+                Some(room.even(parts_here(*level)?))
+            }
+            (room, _) => room,
+        };
         let room = match (room, fabric) {
             (Some(room), Some(fabric)) => Some(fabric.order(&room, ranks)?),
             (room, _) => room,

@@ -6,13 +6,13 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::values::{
-    attached_count, export, parse_count, parse_duration, parse_input, parse_lane, parse_launcher,
-    parse_name_server, parse_net_timeout, parse_restart_on, parse_restarts, parse_seconds,
-    parse_universe, split_list, split_words, variable,
+    attached_count, export, parse_count, parse_duration, parse_errhandler, parse_input, parse_lane,
+    parse_launcher, parse_name_server, parse_net_timeout, parse_restart_on, parse_restarts,
+    parse_seconds, parse_universe, split_list, split_words, variable,
 };
+use super::{Draft, LAUNCH_AGENT, NET_TIMEOUT, Options, Parsed, Pass, files, foreign, mca};
 use hpvm_job::name_server::VARIABLE;
 
-use super::{Draft, LAUNCH_AGENT, NET_TIMEOUT, Options, Parsed, Pass, files, mca};
 use crate::environment::MONITOR;
 use crate::error::LaunchError;
 use crate::flags::{self, Effect, Flag, Id};
@@ -35,6 +35,7 @@ pub fn read(label: &str, args: &[OsString]) -> Result<Read, LaunchError> {
         no_effect: Vec::new(),
         stop: None,
     };
+    foreign::parameters(&mut parser.options, &|name| std::env::var_os(name));
     while !parser.program()? {}
     if let Some(stop) = parser.stop {
         return Ok(Read::Stop(stop));
@@ -150,6 +151,14 @@ impl Parser {
         }
         let mut values: Vec<OsString> = inline.into_iter().collect();
         while values.len() < flag.values.len() {
+            // MPICH and Intel MPI take NAME=VALUE, too.
+            if let (["VAR", "VALUE"], [name]) = (flag.values, &values[..])
+                && let Some(at) = name.as_bytes().iter().position(|byte| *byte == b'=')
+            {
+                let value = OsString::from_vec(name.as_bytes()[at + 1..].to_vec());
+                values = vec![OsString::from_vec(name.as_bytes()[..at].to_vec()), value];
+                continue;
+            }
             let Some(value) = self.args.pop_front() else {
                 return Err(LaunchError::usage(format!(
                     "'{shown}' needs a value: {}",
@@ -231,7 +240,7 @@ impl Parser {
             Id::Verbose => options.verbose = true,
             Id::Mca => {
                 let key = first.to_string_lossy();
-                if !mca::obey(options, shown, &key, &second)? {
+                if !mca::obey(options, &format!("{shown} {key}"), &key, &second)? {
                     self.no_effect.push(key.into_owned());
                 }
             }
@@ -257,6 +266,11 @@ impl Parser {
         let options = &mut self.options;
         match id {
             Id::Export => export(options, first)?,
+            Id::UnsetList => options.unset.extend(split_list(&first)),
+            Id::InitialErrhandler => {
+                parse_errhandler(shown, &first)?;
+                options.genv.push(("HPVM_INITIAL_ERRHANDLER".into(), first));
+            }
             Id::Unset => options.unset.push(variable(shown, first)?),
             Id::GlobalEnv => options.genv.push((variable(shown, first)?, second)),
             Id::ProgramEnv => draft.env.push((variable(shown, first)?, second)),
@@ -289,7 +303,11 @@ impl Parser {
         let text = first.to_string_lossy();
         match id {
             Id::Ranks => draft.ranks = Some(parse_count(shown, first)?),
-            Id::PerHost => draft.per_host = Some(parse_count(shown, first)?),
+            Id::PerHost => {
+                draft.per_host = Some(parse_count(shown, first)?);
+                let name = shown.trim_start_matches('-').split('=').next().unwrap_or_default();
+                draft.wraps = matches!(name, "ppn" | "perhost" | "grr");
+            }
             Id::OnePerHost => draft.per_host = Some(1),
             Id::Host => draft.hosts.extend(hosts::parse_list(&text)?),
             Id::Site => draft.hosts.extend(options.sites.site(shown, &text)?),

@@ -69,6 +69,23 @@ fn several_programs() {
 }
 
 #[test]
+fn variables_in_one_word() {
+    let request = request("-genv A=1=2 -genv B 3 -n 1 -env C= a");
+    assert_eq!(request.options.genv, [("A".into(), "1=2".into()), ("B".into(), "3".into())]);
+    assert_eq!(request.programs[0].env, [("C".into(), "".into())]);
+    assert_eq!(request.programs[0].argv, words("a"));
+}
+
+#[test]
+fn parts_of_all_hosts_in_turn() {
+    let parts = parts_here(Level::Core).unwrap();
+    let request = request(&format!("-H a:9,b:9 --map-by core:SPAN -n {} a", parts + 1));
+    let room = request.programs[0].room.as_ref().unwrap();
+    let placed = room.place(parts + 1, &request.options.policy.map, request.options.policy.rank);
+    assert_eq!(placed.iter().filter(|host| **host == 1).count(), 1, "{placed:?}");
+}
+
+#[test]
 fn hosts_hold_until_others_are_named() {
     let request = request("-n 1 a : -H x,y:2 b : -ppn 3 c : -H z d");
     let rooms: Vec<_> = request
@@ -94,6 +111,9 @@ fn slots_and_hosts_give_the_number_of_ranks() {
         ("-H a,b -ppn 3 prog", 6),
         ("-H n[1-16]:2 prog", 32),
         ("-H a,b -n 5 prog", 5),
+        ("-H a,a,a prog", 3),
+        ("-ppn 2 -n 5 prog", 5),
+        ("-H a,b -perhost=2 -n 5 prog", 5),
     ] {
         assert_eq!(request(line).programs[0].ranks, ranks, "{line}");
     }
@@ -126,8 +146,10 @@ fn refusals_name_the_token() {
         ("--display wheel a", "'--display wheel'"),
         ("--timeout 0 a", "above 0"),
         ("--timeout x a", "'--timeout x'"),
-        ("-ppn 2 -n 4 a", "more ranks than -ppn 2 allows on one host"),
-        ("-H a,b -ppn 2 -n 5 a", "more ranks than -ppn 2 allows on 2 hosts"),
+        ("-N 2 -n 4 a", "more ranks than 2 on each host allow on one host"),
+        ("-H a,b --npernode=2 -n 5 a", "more ranks than 2 on each host allow on 2 hosts"),
+        ("--map-by ppr:2:node -n 4 a", "more ranks than 2 on each host"),
+        ("-initial-errhandler wheel a", "'-initial-errhandler wheel'"),
         ("-H a:0 a", "not a number of slots"),
         ("--map-by wheel a", "'--map-by wheel'"),
         ("--fabric /no/such -H a b", "fabric '/no/such': No such file"),

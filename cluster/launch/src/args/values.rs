@@ -144,6 +144,19 @@ pub fn parse_lane(shown: &str, value: &OsStr) -> Result<(), LaunchError> {
     }
 }
 
+/// The value of `--initial-errhandler`, as MPI 4 has it.
+pub fn parse_errhandler(shown: &str, value: &OsStr) -> Result<(), LaunchError> {
+    match value.to_str() {
+        Some("mpi_errors_are_fatal" | "mpi_errors_abort" | "mpi_errors_return") => Ok(()),
+        _ => {
+            let text = value.to_string_lossy();
+            Err(LaunchError::usage(format!(
+                "'{shown} {text}': give mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return"
+            )))
+        }
+    }
+}
+
 pub fn split_list(value: &OsStr) -> Vec<OsString> {
     value
         .as_bytes()

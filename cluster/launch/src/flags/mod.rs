@@ -45,6 +45,8 @@ pub enum Id {
     Lane,
     Export,
     Unset,
+    UnsetList,
+    InitialErrhandler,
     GlobalEnv,
     ProgramEnv,
     GlobalEnvNone,

@@ -20,8 +20,8 @@ pub const WORKING: &[Flag] = &[
         "Number of ranks of this program. Default: what -ppn or the slots of the hosts say, else 1. There may be more \
          ranks than cores or slots."),
     flag(Id::PerHost, Ranks, &["ppn", "N", "npernode", "perhost", "grr"], &["N"],
-        "Ranks per host, whatever its slots. Without -n there are so many on each host; -n must not ask for more than \
-         that."),
+        "Ranks per host, whatever its slots. Without -n there are so many on each host. With more, hosts are filled again in \
+         turn (-ppn, -perhost, -grr; MPICH, Intel MPI), or that is an error (-N, --npernode, ppr:N:node; Open MPI)."),
     flag(Id::OnePerHost, Ranks, &["pernode"], &[], "As -ppn 1."),
     flag(Id::Universe, Ranks, &["usize"], &["N|SYSTEM|INFINITE"],
         "What MPI_UNIVERSE_SIZE and OMPI_UNIVERSE_SIZE say, at least the number of ranks. SYSTEM, the default: the slots of \
@@ -70,16 +70,19 @@ pub const WORKING: &[Flag] = &[
     flag(Id::Export, Environment, &["x", "set-env"], &["VAR[=VALUE]"],
         "Pass VAR to the ranks of all programs, with VALUE or with its present value."),
     flag(Id::Unset, Environment, &["unset-env"], &["VAR"], "Do not pass VAR of the present environment on."),
-    flag(Id::GlobalEnv, Environment, &["genv"], &["VAR", "VALUE"], "Set VAR to VALUE for the ranks of all programs."),
-    flag(Id::ProgramEnv, Environment, &["env"], &["VAR", "VALUE"], "Set VAR to VALUE for the ranks of this program."),
+    flag(Id::GlobalEnv, Environment, &["genv"], &["VAR", "VALUE"], "Set VAR to VALUE for the ranks of all programs; VAR=VALUE in one word will do, too."),
+    flag(Id::ProgramEnv, Environment, &["env"], &["VAR", "VALUE"], "Set VAR to VALUE for the ranks of this program; VAR=VALUE in one word will do, too."),
     flag(Id::GlobalEnvNone, Environment, &["genvnone"], &[], "Pass nothing of the present environment on."),
-    flag(Id::GlobalEnvAll, Environment, &["genvall", "fwd-environment"], &[],
+    flag(Id::GlobalEnvAll, Environment, &["genvall", "genvuser", "fwd-environment"], &[],
         "Pass the whole present environment on (the default on this machine; without it other hosts get what is named, \
          and HPVM_*)."),
     flag(Id::GlobalEnvList, Environment, &["genvlist"], &["VAR,..."],
         "Of the present environment pass only these variables on."),
+    flag(Id::UnsetList, Environment, &["genvexcl"], &["VAR,..."], "Do not pass these variables of the present environment on."),
+    flag(Id::InitialErrhandler, Environment, &["initial-errhandler"], &["HANDLER"],
+        "The error handler at the start (HPVM_INITIAL_ERRHANDLER): mpi_errors_are_fatal, mpi_errors_abort or mpi_errors_return."),
     flag(Id::ProgramEnvNone, Environment, &["envnone"], &[], "As -genvnone, for this program only."),
-    flag(Id::ProgramEnvAll, Environment, &["envall"], &[], "As -genvall, for this program only."),
+    flag(Id::ProgramEnvAll, Environment, &["envall", "envuser"], &[], "As -genvall, for this program only."),
     flag(Id::ProgramEnvList, Environment, &["envlist"], &["VAR,..."], "As -genvlist, for this program only."),
     flag(Id::NoLibraryPath, Environment, &["no-library-path"], &[],
         "Leave LD_LIBRARY_PATH alone. Else the folder of hpvm's libraries is put in front."),
@@ -92,7 +95,7 @@ pub const WORKING: &[Flag] = &[
          socket, numa, l3cache, l2cache, l1cache, core, hwthread: the parts of a host get one each in turn; ppr:N:PART: N \
          on each part. Ranks are then bound to their part, unless --bind-to says otherwise. seq: one on each host of the \
          list in turn; pe-list=LIST: on these cores; rankfile:file=FILE. Behind it :pe=K (K cores for each rank), \
-         :nooversubscribe, :nolocal, :hwtcpus (hardware threads count as cores), :file=FILE. Other hosts are taken to \
+         :nooversubscribe, :nolocal, :span (the parts of all hosts in turn), :hwtcpus (hardware threads count as cores), :file=FILE. Other hosts are taken to \
          have as many parts as this one."),
     flag(Id::Fabric, Placement, &["fabric"], &["FILE"],
         "Take the hosts in the order of the network in FILE, which hpvm route or Slurm's topology.conf describes: those of a \

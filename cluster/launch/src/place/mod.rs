@@ -24,7 +24,8 @@ pub struct Room {
 
 impl Room {
     /// Hosts as the user listed them: one named several times has the sum of its slots, one
-    /// without a number counts as one. `per_host` overrides the numbers.
+    /// without a number counts as one. To name a host again is to say how many slots it has, as it is
+    /// for Open MPI and MPICH. `per_host` overrides the numbers.
     pub fn new(hosts: &[Host], per_host: Option<u32>) -> Self {
         let mut given = per_host.is_some();
         let mut room: Vec<(String, u32)> = Vec::new();
@@ -34,6 +35,7 @@ impl Room {
             let slots = host.slots.unwrap_or(1);
             match room.iter().position(|(name, _)| name.eq_ignore_ascii_case(&host.name)) {
                 Some(index) => {
+                    given = true;
                     room[index].1 = room[index].1.saturating_add(slots);
                     sequence.push(index);
                 }
@@ -47,6 +49,13 @@ impl Room {
             room.iter_mut().for_each(|(_, slots)| *slots = per_host);
         }
         Self { hosts: room, sequence, given }
+    }
+
+    /// The same with so many slots on each host.
+    pub fn even(mut self, slots: u32) -> Self {
+        self.hosts.iter_mut().for_each(|(_, count)| *count = slots.max(1));
+        self.given = true;
+        self
     }
 
     /// The same without some hosts.
@@ -202,7 +211,11 @@ mod tests {
 
     #[test]
     fn repeated_hosts_and_ranks_per_host() {
-        assert_eq!(room("a,A,b", None).hosts, [("a".to_string(), 2), ("b".to_string(), 1)]);
+        let twice = room("a,A,b", None);
+        assert_eq!(twice.hosts, [("a".to_string(), 2), ("b".to_string(), 1)]);
+        assert_eq!(twice.default_ranks(), 3);
+        assert_eq!(twice.place(4, &MapBy::Slot, RankBy::Mapped), [0, 0, 1, 0]);
+        assert_eq!(room("a,a,a", None).default_ranks(), 3);
         let four = room("a:9,b", Some(2));
         assert_eq!(four.default_ranks(), 4);
         assert_eq!(four.place(4, &MapBy::Slot, RankBy::Mapped), [0, 0, 1, 1]);

@@ -68,6 +68,8 @@ pub struct Policy {
     pub only: Option<Vec<usize>>,
     /// More ranks on a host than slots are refused.
     pub strict: bool,
+    /// The parts of all hosts get their ranks in turn, as if they were of one machine.
+    pub span: bool,
     /// No ranks on this machine.
     pub no_local: bool,
     /// A file that says where ranks go.
@@ -88,6 +90,7 @@ impl Default for Policy {
             threads: false,
             only: None,
             strict: false,
+            span: false,
             no_local: false,
             file: None,
             by_switch: false,
@@ -111,7 +114,8 @@ impl Policy {
             LaunchError::usage(format!(
                 "'{shown} {text}': hpvm maps by slot, node, switch, socket, numa, l3cache, l2cache, l1cache, \
                  core, hwthread, seq, ppr:N:PART, pe-list=LIST or rankfile:file=FILE, with :pe=N, \
-                 :oversubscribe, :nooversubscribe, :nolocal, :hwtcpus, :file=FILE behind"
+                 :oversubscribe, :nooversubscribe, :nolocal, :hwtcpus, :file=FILE behind, \
+                 and :span behind a part"
             ))
         };
         match first.to_ascii_lowercase().as_str() {
@@ -144,6 +148,10 @@ impl Policy {
         for word in words {
             self.qualifier(word).ok_or_else(fault)?;
         }
+        // By slot or a number for each part there is nothing that could go on over all hosts.
+        if self.span && !matches!(self.map, MapBy::Part(_) | MapBy::Node) {
+            return Err(fault());
+        }
         Ok(per_host)
     }
 
@@ -162,6 +170,7 @@ impl Policy {
             "oversubscribe" => self.strict = false,
             "nooversubscribe" => self.strict = true,
             "nolocal" => self.no_local = true,
+            "span" => self.span = true,
             "hwtcpus" => self.threads = true,
             "corecpus" => self.threads = false,
             "ordered" => self.bind = Bind::Listed,
@@ -271,6 +280,7 @@ mod tests {
         let ppr = mapped("ppr:2:package:pe=4");
         assert_eq!(ppr.map, MapBy::PerPart { count: 2, level: Level::Socket });
         assert_eq!(ppr.width, 4);
+        assert!(mapped("core:SPAN").span && !mapped("core").span);
         assert!(mapped(":NOOVERSUBSCRIBE").strict && mapped("node:nolocal").no_local);
         assert_eq!(mapped("seq:file=/A/b").file, Some("/A/b".into()));
         assert_eq!(mapped("pe-list=0,2-3:ordered").only, Some(vec![0, 2, 3]));
@@ -278,7 +288,7 @@ mod tests {
         let mut policy = Policy::default();
         assert_eq!(policy.map_by("--map-by", "ppr:4:node").unwrap(), Some(4));
         for bad in
-            ["wheel", "ppr:0:node", "ppr:2", "ppr:2:wheel", "socket:pe=0", "core:span", "pe-list=x"]
+            ["wheel", "ppr:0:node", "ppr:2", "ppr:2:wheel", "socket:pe=0", "slot:span", "pe-list=x"]
         {
             let error = policy.map_by("--map-by", bad).unwrap_err();
             assert!(error.message.contains(&format!("'--map-by {bad}'")), "{error}");
