@@ -49,7 +49,7 @@ impl Packets {
 
     fn take(&mut self, p: &mut P, most: usize) -> bool {
         let Some((src, bytes)) = p.take_model(MODEL, |src, bytes| (src, bytes.to_vec())) else {
-            return self.turns % 3 == 0 && self.poll(p, most);
+            return self.turns.is_multiple_of(3) && self.poll(p, most);
         };
         self.came(src, &bytes, most);
         true
