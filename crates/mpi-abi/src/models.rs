@@ -7,7 +7,7 @@ use crate::runtime::{Entered, World, enter};
 use core::ffi::{c_int, c_uint};
 use hpvm_abi::constants::MPI_Request;
 use hpvm_abi::models::{Models, NOTHING, Serve};
-use hpvm_mpi::engine::models::{MODELS, PACKET};
+use hpvm_mpi::engine::models::{MODELS, PACKET, Polled};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
 
@@ -151,9 +151,20 @@ unsafe extern "C" fn take(model: c_uint, place: *mut u8, from: *mut c_uint) -> i
         Ok(w) => w,
         Err(error) => return failed(error),
     };
-    // SAFETY: by the interface.
-    if let Some(len) = unsafe { taken(&mut w, model, place, from) } {
-        return len;
+    if w.process.model_has_packet(model) {
+        // SAFETY: by the interface.
+        return unsafe { taken(&mut w, model, place, from) }.unwrap_or(NOTHING);
+    }
+    if w.turns_are_plain() {
+        // SAFETY: by the interface.
+        match unsafe { poll(&mut w, model, place, from, 1) } {
+            Polled::Packet(_, len) => return len as isize,
+            Polled::Nothing => {
+                w.glanced(false);
+                return NOTHING;
+            }
+            Polled::Other => {}
+        }
     }
     let waits = w.objects.model_service.begin(1 << model);
     let glance = w.glance();
@@ -184,14 +195,84 @@ unsafe extern "C" fn wait(
         // SAFETY: `count` handles, by the interface.
         _ => unsafe { core::slice::from_raw_parts(requests, count) },
     };
-    if !w.process.model_has_packet(model)
-        && let Err(error) = wait_for(&mut w, model, requests, needs_all != 0)
-    {
-        drop(w);
-        return failed(error);
+    if !w.process.model_has_packet(model) {
+        // SAFETY: by the interface.
+        if let Some(len) = unsafe { wait_plainly(&mut w, model, place, from, requests) } {
+            return len;
+        }
+        if let Err(error) = wait_for(&mut w, model, requests, needs_all != 0) {
+            drop(w);
+            return failed(error);
+        }
     }
     // SAFETY: by the interface.
     unsafe { taken(&mut w, model, place, from) }.unwrap_or(NOTHING)
+}
+
+/// Polls between two moments at which other threads may come in.
+const POLLS: u32 = 16;
+
+/// Polls for a packet of a model of which none is there, as [`Process::poll_for_model`](hpvm_mpi::Process::poll_for_model), and says
+/// at `from` whose it is.
+///
+/// # Safety
+/// There is room for a packet at `place`, and for a number at `from`.
+#[inline(always)]
+unsafe fn poll(
+    w: &mut World,
+    model: usize,
+    place: *mut u8,
+    from: *mut c_uint,
+    polls: u32,
+) -> Polled {
+    // SAFETY: the caller's promise.
+    match unsafe { w.process.poll_for_model(model, place, polls) } {
+        Ok(polled) => {
+            if let Polled::Packet(src, _) = polled {
+                // SAFETY: the caller's promise.
+                unsafe { *from = src };
+            }
+            polled
+        }
+        Err(broken) => {
+            crate::raise::broken(&mut w.job, &broken);
+            Polled::Other
+        }
+    }
+}
+
+/// Waits for a packet as long as it is worth polling for it, and nothing else happens: most packets are awaited when they come,
+/// as the next thing to come. `None`: it takes longer.
+///
+/// # Safety
+/// As for `poll`.
+#[inline(always)]
+unsafe fn wait_plainly(
+    w: &mut Entered,
+    model: usize,
+    place: *mut u8,
+    from: *mut c_uint,
+    requests: &[MPI_Request],
+) -> Option<isize> {
+    let mut left = w.patience();
+    while left > 0 && w.turns_are_plain() && w.objects.models_woken & 1 << model == 0 {
+        if w.process.model_has_packet(model) || requests.iter().any(|request| is_done(w, *request))
+        {
+            return None;
+        }
+        let polls = left.min(POLLS);
+        // SAFETY: the caller's promise.
+        match unsafe { poll(w, model, place, from, polls) } {
+            Polled::Packet(_, len) => return Some(len as isize),
+            Polled::Other => return None,
+            Polled::Nothing => {}
+        }
+        left -= polls;
+        if w.shared() {
+            w.hand_over();
+        }
+    }
+    None
 }
 
 /// Blocks until a packet is there, a request is done, or somebody has called `wake`.

@@ -73,6 +73,13 @@ impl Entered {
     #[inline]
     pub fn glance(&mut self) -> Result<()> {
         let moved = self.turn()?;
+        self.glanced(moved);
+        Ok(())
+    }
+
+    /// What follows on the turn of a call that does not wait.
+    #[inline]
+    pub fn glanced(&mut self, moved: bool) {
         match self.policy.after_glance(moved) {
             Decision::Spin => {}
             decision => {
@@ -80,7 +87,17 @@ impl Entered {
                 self.learn_of_deaths_sometimes();
             }
         }
-        Ok(())
+    }
+
+    /// Whether a turn now is no more than to take packets and what they leave to be done, for this thread alone.
+    #[inline(always)]
+    pub fn turns_are_plain(&self) -> bool {
+        let objects = &self.objects;
+        !self.leader
+            && self.followers == 0
+            && objects.unfinished.is_empty()
+            && objects.comparisons.is_empty()
+            && objects.watched.is_empty()
     }
 
     /// Blocks until `done` says so. `done` is asked after every turn, at least once.

@@ -404,9 +404,16 @@ impl OneSided {
     #[inline]
     pub fn flush<T: Transport>(&mut self, fm: &mut Fm<T>, target: &Target) -> Result<Option<OpId>> {
         self.fence();
-        match self.queues.owes(target.key.rank) {
-            true => self.start(fm, target.key.rank, Body::Flush, true),
-            false => self.under_way.take_lost(target.key.rank).map(|()| None),
+        let dst = target.key.rank;
+        if let Some(asked) = self.queues.flushed_by(dst, &mut self.under_way)? {
+            return match self.under_way.is_done(asked) {
+                true => self.under_way.forget(asked).map(|()| None),
+                false => Ok(Some(asked)),
+            };
+        }
+        match self.queues.owes(dst) {
+            true => self.start(fm, dst, Body::Flush, true),
+            false => self.under_way.take_lost(dst).map(|()| None),
         }
     }
 

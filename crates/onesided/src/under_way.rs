@@ -110,6 +110,11 @@ impl UnderWay {
         slot.operation.take()
     }
 
+    /// Takes an operation out that has sent nothing.
+    pub fn drop_unsent(&mut self, id: OpId) {
+        self.remove(id);
+    }
+
     /// A packet of the operation has left that is answered by what goes to `places`.
     pub fn packet_sent(&mut self, id: OpId, places: impl Iterator<Item = (*mut u8, usize)>) {
         if let Some(operation) = self.get_mut(id) {

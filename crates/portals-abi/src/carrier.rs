@@ -58,7 +58,8 @@ pub struct Mpi {
     comm: MPI_Comm,
     /// Into one of these packets are taken; the others are in use.
     spare: Vec<Buffer>,
-    /// Where data is put together that is not one run.
+    /// Where a header is put together, and data that is not one run.
+    head: [u8; Head::BYTES],
     out: Buffer,
     moving: Vec<Moving>,
     /// The interface that calls.
@@ -120,6 +121,7 @@ impl Mpi {
         Mpi {
             comm,
             spare: Vec::new(),
+            head: [0; Head::BYTES],
             out: buffer(),
             moving: Vec::new(),
             interface: 0,
@@ -271,8 +273,9 @@ impl Mpi {
 }
 
 impl Carrier for Mpi {
+    #[inline]
     fn send(&mut self, to: u32, head: &Head, data: Data) -> Result<(), Unreachable> {
-        let (bytes, len) = head.to_bytes();
+        let len = head.write(&mut self.head);
         let (at, length) = match data {
             Data::None => (self.out.as_ptr(), 0),
             Data::Bytes(bytes) => (bytes.as_ptr(), bytes.len()),
@@ -291,7 +294,7 @@ impl Carrier for Mpi {
             }
         };
         // SAFETY: as many bytes at both.
-        let code = unsafe { (models().send)(PORTALS, to, bytes.as_ptr(), len, at, length) };
+        let code = unsafe { (models().send)(PORTALS, to, self.head.as_ptr(), len, at, length) };
         if !ok(code) {
             return Err(Unreachable);
         }
@@ -322,11 +325,13 @@ impl Carrier for Mpi {
         self.start(from, transfer, region, offset, length);
     }
 
+    #[inline]
     fn read(&self, region: &Region, offset: u64, into: &mut [u8]) -> Result<(), Inaccessible> {
         // SAFETY: memory that the program has given for this.
         unsafe { memory::read(region, offset, into) }
     }
 
+    #[inline]
     fn write(&mut self, region: &Region, offset: u64, bytes: &[u8]) -> Result<(), Inaccessible> {
         // SAFETY: as above.
         unsafe { memory::write(region, offset, bytes) }

@@ -8,6 +8,7 @@ use hpvm_model::Name;
 use hpvm_portals::{ANY, ANY_ID, Fault, Handle, HandleKind, Interface, Limits, Nature, Register};
 
 /// Runs the body of a call with the process, and tells those who wait what it has changed.
+#[inline(always)]
 pub fn run<R>(body: impl FnOnce(&mut Process) -> Result<R, Fault>) -> Result<R, Fault> {
     let mut guard = lock();
     let process = guard.process.as_mut().ok_or(Fault::NoInit)?;

@@ -91,6 +91,7 @@ fn ask(run: Run, here: *mut u8, writes: bool) -> Result<(), Inaccessible> {
 }
 
 /// The only run of a region's part, if it is one.
+#[inline]
 pub fn single(region: &Region, offset: u64, length: u64) -> Option<Run> {
     if is_unknown(region) {
         return None;

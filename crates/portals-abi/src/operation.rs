@@ -45,6 +45,7 @@ fn defined(operation: u8, datatype: u8) -> Result<(Op, Datatype), Fault> {
 
 /// # Safety
 /// An operand that is used is readable.
+#[inline(always)]
 unsafe fn request(interface: &Interface, what: &What, common: &Common) -> Result<Request, Fault> {
     let mut operand = [0; OPERAND];
     let (verb, put, get, ack) = match *what {
@@ -95,6 +96,7 @@ unsafe fn request(interface: &Interface, what: &What, common: &Common) -> Result
 ///
 /// # Safety
 /// As for `request`.
+#[inline(always)]
 pub unsafe fn operate(what: &What, common: &Common, trigger: Option<Trigger>) -> c_int {
     loop {
         // SAFETY: the caller's promise.
@@ -110,6 +112,7 @@ pub unsafe fn operate(what: &What, common: &Common, trigger: Option<Trigger>) ->
 ///
 /// # Safety
 /// As for `request`.
+#[inline(always)]
 unsafe fn start(
     p: &mut Process,
     what: &What,
@@ -127,7 +130,7 @@ unsafe fn start(
     // SAFETY: the caller's promise.
     let request = unsafe { request(interface, what, common)? };
     match trigger {
-        None => interface.start(request, carrier)?,
+        None => interface.start(&request, carrier)?,
         Some(trigger) => interface.start_triggered(request, trigger, carrier)?,
     }
     Ok(true)

@@ -99,9 +99,10 @@ fn meet(name: Name, comm: MPI_Comm, me: c_int, size: c_int) -> Arc<[Peer]> {
 }
 
 impl Process {
-    /// The interface that a handle is of, or of an object of it.
+    /// The interface that a handle is of, or of an object of it. Whether it is a handle at all, the interface says.
+    #[inline(always)]
     pub fn interface(&mut self, handle: u32) -> Result<(&mut Interface, &mut Mpi), Fault> {
-        let number = Handle::from_bits(handle).ok_or(Fault::ArgInvalid)?.interface;
+        let number = Handle::interface_of(handle);
         let opened = self.interfaces[usize::from(number & 3)].as_mut().ok_or(Fault::ArgInvalid)?;
         self.carrier.interface = number;
         Ok((&mut opened.interface, &mut self.carrier))

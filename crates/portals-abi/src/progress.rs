@@ -108,15 +108,18 @@ impl Process {
     }
 
     /// Tells those who wait that something may have changed for them. To be called at the end of each call.
+    #[inline(always)]
     pub fn tell(&mut self) {
+        // News that nobody waits for may be told later, in vain.
         let idle = self.progress.waiting == 0 && self.progress.leader != Leader::Call;
-        if self.take_news() && !idle {
+        if !idle && self.take_news() {
             self.interrupt();
         }
     }
 }
 
 /// Waits until `ready` returns something, at most until `deadline`.
+#[inline(always)]
 pub fn wait<R>(
     mut guard: Guard,
     deadline: Option<Instant>,
@@ -163,6 +166,7 @@ pub fn wait<R>(
 }
 
 /// A call that waited returns.
+#[inline(always)]
 fn leave(p: &mut Process) {
     // What it took may be for others; and somebody else has to lead.
     if p.progress.waiting > 0 {
@@ -171,7 +175,6 @@ fn leave(p: &mut Process) {
     if p.progress.sleeps {
         p.progress.wake_helper();
     }
-    p.take_news();
 }
 
 /// Waits in the engine for the next packet or transfer, and takes it.

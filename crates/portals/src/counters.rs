@@ -71,6 +71,7 @@ impl<T> Counters<T> {
     }
 
     /// The counting event with this index, if the low bits of its generation are these.
+    #[inline(always)]
     pub(crate) fn find(&self, index: u32, generation: u32) -> Option<Id> {
         self.counters.find(index, generation)
     }
@@ -85,6 +86,7 @@ impl<T> Counters<T> {
     }
 
     /// `PtlCTGet`
+    #[inline(always)]
     pub fn get(&self, ct: Id) -> Option<Count> {
         Some(self.counters.get(ct)?.value)
     }
@@ -92,11 +94,16 @@ impl<T> Counters<T> {
     /// `PtlCTInc`, and what [`crate::Effect::Add`] asks for: what is to be started now. The value wraps, as C's numbers do.
     /// Nothing happens to a counting event that has been freed.
     pub fn inc(&mut self, ct: Id, count: Count) -> Vec<T> {
-        if let Some(counter) = self.counters.get_mut(ct).filter(|c| c.waiting.is_empty()) {
-            counter.value = sum(counter.value, count);
-            return Vec::new();
-        }
-        self.run(Triggered::Inc { ct, count })
+        if self.add(ct, count) { Vec::new() } else { self.run(Triggered::Inc { ct, count }) }
+    }
+
+    /// The same where nothing waits for the counting event. False: something does, or it is not there, and nothing has happened.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, ct: Id, count: Count) -> bool {
+        let idle = self.counters.get_mut(ct).filter(|counter| counter.waiting.is_empty());
+        let Some(counter) = idle else { return false };
+        counter.value = sum(counter.value, count);
+        true
     }
 
     /// `PtlCTSet`: what is to be started now. An operation that has been triggered does not come again after a lower value.

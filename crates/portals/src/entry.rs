@@ -63,6 +63,7 @@ pub enum Source {
 }
 
 impl Source {
+    #[inline]
     fn is(self, initiator: Process) -> bool {
         let fits = |wanted: Option<u32>, found: u32| wanted.is_none_or(|wanted| wanted == found);
         match self {
@@ -119,6 +120,7 @@ impl Entry {
     }
 
     /// Whether the message matches ("Matching"): source, bits, and with `NO_TRUNCATE` its length.
+    #[inline]
     pub fn matches(&self, message: &Message, local_offset: u64) -> bool {
         self.source.is(message.initiator)
             && (message.match_bits ^ self.match_bits) & !self.ignore_bits == 0
@@ -132,6 +134,7 @@ impl Entry {
 
     /// Whether the message's user and operation are permitted. This is looked at after the match: a message that is not
     /// permitted goes to no other entry.
+    #[inline]
     pub fn permits(&self, message: &Message) -> Result<(), NiFail> {
         if self.uid.is_some_and(|uid| uid != message.uid) {
             return Err(NiFail::PermViolation);
@@ -144,12 +147,14 @@ impl Entry {
         if self.has(needed) { Ok(()) } else { Err(NiFail::OpViolation) }
     }
 
+    #[inline]
     fn offset(&self, message: &Message, local_offset: u64) -> u64 {
         if self.has(Options::MANAGE_LOCAL) { local_offset } else { message.remote_offset }
     }
 
     /// Offset and length of the part of the entry's memory that the message is about. What lies outside is cut off; an
     /// atomic operation is cut to whole elements.
+    #[inline]
     pub fn extent(&self, message: &Message, local_offset: u64) -> (u64, u64) {
         let offset = self.offset(message, local_offset);
         let length = message.rlength.min(self.length.saturating_sub(offset));

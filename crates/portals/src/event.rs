@@ -151,6 +151,19 @@ pub(crate) fn of_message(
     fail: NiFail,
     out: &mut Vec<Effect>,
 ) {
+    let (event, count) = told(entry, moment, body, fail);
+    out.extend(event.map(Effect::Post));
+    out.extend(count.map(|(ct, count)| Effect::Add { ct, count }));
+}
+
+/// The same: the event and the addition to a counting event, if there are such.
+#[inline]
+pub(crate) fn told(
+    entry: &Entry,
+    moment: Moment,
+    body: Body,
+    fail: NiFail,
+) -> (Option<Event>, Option<(Id, Count)>) {
     let (kind, disabled, counted) = match moment {
         Moment::Arrival => (
             EventKind::arrival(body.message.operation),
@@ -167,11 +180,9 @@ pub(crate) fn of_message(
         }
     };
     let silent = fail == NiFail::Ok && entry.has(Options::EVENT_SUCCESS_DISABLE);
-    if !entry.has(disabled) && !silent {
-        let event = Event { kind, user_ptr: entry.user_ptr, fail, body: Some(body) };
-        out.push(Effect::Post(event));
-    }
-    count(entry, counted, body.mlength, fail, out);
+    let count = count(entry, counted, body.mlength, fail);
+    let event = Event { kind, user_ptr: entry.user_ptr, fail, body: Some(body) };
+    ((!entry.has(disabled) && !silent).then_some(event), count)
 }
 
 /// The end of a search that found nothing, or nothing more.
@@ -185,7 +196,8 @@ pub(crate) fn of_search_end(entry: &Entry, out: &mut Vec<Effect>) {
         };
         out.push(Effect::Post(event));
     }
-    count(entry, Options::EVENT_CT_OVERFLOW, 0, NiFail::NoMatch, out);
+    let count = count(entry, Options::EVENT_CT_OVERFLOW, 0, NiFail::NoMatch);
+    out.extend(count.map(|(ct, count)| Effect::Add { ct, count }));
 }
 
 /// An event of the life of an entry, unless `disabled` is among its options.
@@ -196,12 +208,13 @@ pub(crate) fn of_entry(entry: &Entry, kind: EventKind, disabled: Options, out: &
     }
 }
 
-fn count(entry: &Entry, counted: Options, bytes: u64, fail: NiFail, out: &mut Vec<Effect>) {
-    let Some(ct) = entry.ct.filter(|_| entry.has(counted)) else { return };
+#[inline]
+fn count(entry: &Entry, counted: Options, bytes: u64, fail: NiFail) -> Option<(Id, Count)> {
+    let ct = entry.ct.filter(|_| entry.has(counted))?;
     let count = match fail {
         NiFail::Ok if entry.has(Options::EVENT_CT_BYTES) => Count { success: bytes, failure: 0 },
         NiFail::Ok => Count { success: 1, failure: 0 },
         _ => Count { success: 0, failure: 1 },
     };
-    out.push(Effect::Add { ct, count });
+    Some((ct, count))
 }

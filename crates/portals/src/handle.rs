@@ -50,6 +50,21 @@ impl Handle {
             | self.index & INDEX_MASK
     }
 
+    /// The index and the low bits of the generation in the handle of an object of this kind and interface. `None`: it is of another.
+    #[inline(always)]
+    pub(crate) fn numbers(bits: u32, kind: Kind, interface: u8) -> Option<(u32, u32)> {
+        let whose = (kind as u32) << INTERFACE | u32::from(interface & 3);
+        let index = bits & INDEX_MASK;
+        let fits = bits >> (GENERATION + INDEX) == whose && index <= Handle::MAX_INDEX;
+        fits.then_some((index, bits >> INDEX & GENERATION_MASK))
+    }
+
+    /// The number of the interface that a handle is of, if it is one.
+    #[inline(always)]
+    pub fn interface_of(bits: u32) -> u8 {
+        (bits >> (GENERATION + INDEX) & 3) as u8
+    }
+
     /// `None`: no handle has these bits.
     pub fn from_bits(bits: u32) -> Option<Handle> {
         let kind = *KINDS.get((bits >> (INTERFACE + GENERATION + INDEX)) as usize)?;
@@ -82,7 +97,13 @@ mod tests {
                 [(0, 0, 0), (3, GENERATION_MASK, Handle::MAX_INDEX), (2, 77, 99)]
             {
                 let handle = Handle { kind, interface, generation, index };
-                assert_eq!(Handle::from_bits(handle.to_bits()), Some(handle));
+                let bits = handle.to_bits();
+                assert_eq!(Handle::from_bits(bits), Some(handle));
+                assert_eq!(Handle::interface_of(bits), interface);
+                assert_eq!(Handle::numbers(bits, kind, interface), Some((index, generation)));
+                assert_eq!(Handle::numbers(bits, kind, interface ^ 1), None);
+                assert_eq!(Handle::numbers(bits ^ 1 << 31, kind, interface), None);
+                assert_eq!(Handle::numbers(bits | INDEX_MASK, kind, interface), None);
             }
         }
     }

@@ -40,12 +40,17 @@ impl Region {
     }
 
     /// Whether `length` bytes from `offset` belong to it.
+    #[inline]
     pub fn holds(&self, offset: u64, length: u64) -> bool {
         offset.checked_add(length).is_some_and(|end| end <= self.length)
     }
 
     /// Where the byte at `offset` lies: `start` of events.
+    #[inline]
     pub fn address(&self, offset: u64) -> u64 {
+        if let Some(run) = self.run(offset, 1) {
+            return run.address;
+        }
         let first = self.runs(offset, 1).next();
         first.map_or(self.start.wrapping_add(offset), |run| run.address)
     }

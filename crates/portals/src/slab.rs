@@ -55,11 +55,13 @@ impl<T> Slab<T> {
         Id { index, generation: slot.generation }
     }
 
+    #[inline(always)]
     pub fn get(&self, id: Id) -> Option<&T> {
         let slot = self.slots.get(id.index as usize)?;
         slot.value.as_ref().filter(|_| slot.generation == id.generation)
     }
 
+    #[inline(always)]
     pub fn get_mut(&mut self, id: Id) -> Option<&mut T> {
         let slot = self.slots.get_mut(id.index as usize)?;
         slot.value.as_mut().filter(|_| slot.generation == id.generation)
@@ -74,6 +76,7 @@ impl<T> Slab<T> {
     }
 
     /// The number of the entry with this index, if the low bits of its generation are these.
+    #[inline(always)]
     pub fn find(&self, index: u32, generation: u32) -> Option<Id> {
         let slot = self.slots.get(index as usize)?;
         let same = slot.generation & GENERATION_MASK == generation;

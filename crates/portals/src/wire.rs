@@ -69,6 +69,12 @@ const FAILS: [NiFail; 8] = [
 const LONG: u8 = 1;
 const FLAG: u8 = 2;
 
+/// In place of a kind: a put that waits for no reply and whose data is behind it. Interface, portal table index (2 bytes); match
+/// bits, offset and header data (8 bytes each). The data says how long it is.
+const BARE: u8 = 7;
+const BARE_BYTES: usize = 4 + 3 * 8;
+const _: () = assert!(BARE_BYTES + 8 <= hpvm_wire::cell::LINE_PAYLOAD);
+
 /// Kind, interface and flags, operation, type: a byte each.
 const FIRST: usize = 4;
 /// Of them follow so many ([`narrow`]).
@@ -80,10 +86,30 @@ impl Head {
     /// At most.
     pub const BYTES: usize = Head::FIXED + OPERAND;
 
-    /// The bytes that travel are the first ones, as many as the number says: with a short put or its reply so few that 8 bytes of
-    /// data and they fit a cache line of the transport.
+    /// Writes what travels, and says how many bytes that are: with a short put or its reply so few that 8 bytes of data and they
+    /// fit a cache line of the transport. A put whose data does not go by itself is followed by `length` bytes.
     #[inline]
-    pub fn to_bytes(&self) -> ([u8; Head::BYTES], usize) {
+    pub fn write(&self, bytes: &mut [u8; Head::BYTES]) -> usize {
+        if self.kind == Kind::Put
+            && !self.long
+            && !self.flag
+            && self.ticket == 0
+            && let Ok(index) = u16::try_from(self.pt_index)
+        {
+            let words = [self.match_bits, self.remote_offset, self.hdr_data];
+            let [low, high] = index.to_le_bytes();
+            let first = u32::from_le_bytes([BARE, self.interface, low, high]);
+            bytes[..4].copy_from_slice(&first.to_le_bytes());
+            for (nth, word) in words.iter().enumerate() {
+                bytes[4 + 8 * nth..12 + 8 * nth].copy_from_slice(&word.to_le_bytes());
+            }
+            return BARE_BYTES;
+        }
+        self.write_numbers(bytes)
+    }
+
+    #[inline]
+    fn write_numbers(&self, bytes: &mut [u8; Head::BYTES]) -> usize {
         let (kind, a, b) = match self.kind {
             Kind::Put => (1, 0, 0),
             Kind::Get => (2, 0, 0),
@@ -93,7 +119,6 @@ impl Head {
             Kind::Reply(fail) => (6, fail as u8, 0),
         };
         let flags = if self.long { LONG } else { 0 } | if self.flag { FLAG } else { 0 };
-        let mut bytes = [0; Head::BYTES];
         bytes[..FIRST].copy_from_slice(&[kind, self.interface | flags << 2, a, b]);
         let numbers = [
             self.length,
@@ -105,15 +130,48 @@ impl Head {
         ];
         let len = FIRST + narrow::write(&numbers, &mut bytes[FIRST..Head::FIXED]);
         if !matches!(self.kind, Kind::FetchAtomic(..)) {
-            return (bytes, len);
+            return len;
         }
         bytes[len..len + OPERAND].copy_from_slice(&self.operand);
-        (bytes, len + OPERAND)
+        len + OPERAND
+    }
+
+    /// A put as [`Head::write`] has written it, if it is one.
+    #[inline(always)]
+    fn bare(packet: &[u8]) -> Option<(Head, &[u8])> {
+        let (head, data) = packet.split_first_chunk::<BARE_BYTES>()?;
+        let [BARE, interface @ 0..4, low, high] = *head.first_chunk()? else { return None };
+        let word = |nth: usize| {
+            let bytes = head[4 + 8 * nth..].first_chunk();
+            bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+        };
+        let head = Head {
+            kind: Kind::Put,
+            interface,
+            long: false,
+            flag: false,
+            pt_index: u16::from_le_bytes([low, high]).into(),
+            ticket: 0,
+            match_bits: word(0),
+            hdr_data: word(2),
+            length: data.len() as u64,
+            remote_offset: word(1),
+            operand: [0; OPERAND],
+        };
+        Some((head, data))
     }
 
     /// The header at the beginning of a packet, and the data behind it.
     #[inline]
     pub fn from_bytes(packet: &[u8]) -> Result<(Head, &[u8]), Malformed> {
+        match Head::bare(packet) {
+            Some(found) => Ok(found),
+            None => Head::with_numbers(packet),
+        }
+    }
+
+    #[inline]
+    fn with_numbers(packet: &[u8]) -> Result<(Head, &[u8]), Malformed> {
         let ([kind, second, a, b], rest) = packet.split_first_chunk::<FIRST>().ok_or(Malformed)?;
         let (interface, flags) = (second & 3, second >> 2);
         if flags & !(LONG | FLAG) != 0 {
@@ -164,6 +222,40 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn written(head: &Head) -> ([u8; Head::BYTES], usize) {
+        let mut bytes = [0xaa; Head::BYTES];
+        let len = head.write(&mut bytes);
+        (bytes, len)
+    }
+
+    #[test]
+    fn a_put_without_a_reply_says_what_went_into_it() {
+        let mut head = Head {
+            kind: Kind::Put,
+            interface: 3,
+            long: false,
+            flag: false,
+            pt_index: 0xffff,
+            ticket: 0,
+            match_bits: u64::MAX - 1,
+            hdr_data: 1 << 63 | 7,
+            length: 5,
+            remote_offset: 1 << 40,
+            operand: [0; OPERAND],
+        };
+        for index in [0xffff, 0x1_0000, 1] {
+            head.pt_index = index;
+            let (bytes, len) = written(&head);
+            let packet = [&bytes[..len], b"hello"].concat();
+            assert_eq!(Head::from_bytes(&packet), Ok((head, &b"hello"[..])));
+        }
+        let (bytes, len) = written(&head);
+        assert_eq!(Head::from_bytes(&bytes[..len - 1]), Err(Malformed));
+        let mut strange = bytes;
+        strange[1] = 4;
+        assert_eq!(Head::from_bytes(&strange[..len]), Err(Malformed));
+    }
+
     #[test]
     fn heads_say_what_went_into_them() {
         let kinds = [
@@ -188,7 +280,7 @@ mod tests {
                 remote_offset: u64::MAX,
                 operand: [if matches!(kind, Kind::FetchAtomic(..)) { 7 } else { 0 }; OPERAND],
             };
-            let (bytes, len) = head.to_bytes();
+            let (bytes, len) = written(&head);
             assert_eq!(Head::from_bytes(&bytes[..len]), Ok((head, &[][..])));
             let mut packet = bytes[..len].to_vec();
             packet.push(9);
@@ -213,8 +305,9 @@ mod tests {
             operand: [0; OPERAND],
         };
         let reply = Head { kind: Kind::Reply(NiFail::Ok), match_bits: 0, ..put };
-        for head in [put, reply] {
-            assert!(head.to_bytes().1 + 8 <= hpvm_wire::cell::LINE_PAYLOAD);
+        let silent = Head { flag: false, ticket: 0, hdr_data: u64::MAX, ..put };
+        for head in [put, reply, silent] {
+            assert!(written(&head).1 + 8 <= hpvm_wire::cell::LINE_PAYLOAD);
         }
     }
 
@@ -230,9 +323,16 @@ mod tests {
             }
             if let Ok((head, data)) = Head::from_bytes(&packet) {
                 // Numbers may have come in more bytes than they need.
-                let (bytes, len) = head.to_bytes();
-                prop_assert!(len <= packet.len() - data.len());
-                prop_assert_eq!(Head::from_bytes(&bytes[..len]), Ok((head, &[][..])));
+                let (bytes, len) = written(&head);
+                if len == BARE_BYTES && bytes[0] == BARE {
+                    // Its data says how long it is.
+                    let again = [&bytes[..len], data].concat();
+                    let length = data.len() as u64;
+                    prop_assert_eq!(Head::from_bytes(&again), Ok((Head { length, ..head }, data)));
+                } else {
+                    prop_assert!(len <= packet.len() - data.len());
+                    prop_assert_eq!(Head::from_bytes(&bytes[..len]), Ok((head, &[][..])));
+                }
             }
         }
     }

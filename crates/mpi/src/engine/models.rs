@@ -1,15 +1,16 @@
 //! Packets of other programming models, which need no matching (`hpvm_abi::models`): a queue for each model, in which what
 //! comes waits until the model's library takes it.
 //!
-//! They are short: each is copied into the queue when it comes, and out of it when it is taken. Those that find no credit wait
-//! behind each other, in the order of each receiver. Who fills a queue beyond [`HIGH`] is told XOFF, and lets its packets wait
+//! They are short: each is copied into the queue when it comes, and out of it when it is taken; one whose model polls for it goes
+//! to its place at once. Those that find no credit wait behind each other, in the order of each receiver. Who fills a queue beyond [`HIGH`] is told XOFF, and lets its packets wait
 //! at its own side until it is told XON.
 
 use crate::engine::dispatch::Deferred;
 use crate::engine::inbox::Inbox;
 use crate::engine::process::Process;
+use crate::engine::progress::ONE_PACKET;
 use crate::error::Result;
-use hpvm_fm::{Head, Rank, Transport, handler_id};
+use hpvm_fm::{Broken, Head, Rank, Transport, handler_id};
 use std::collections::VecDeque;
 
 /// Models that there may be.
@@ -75,6 +76,16 @@ impl Queue {
         }
         Some(result)
     }
+}
+
+/// What polls for a model have found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Polled {
+    /// Its sender, and its length.
+    Packet(Rank, usize),
+    /// Something that is not a packet of the model.
+    Other,
+    Nothing,
 }
 
 /// What has come for the models.
@@ -210,8 +221,12 @@ impl<T: Transport> Process<T> {
         }
         let head = head_of(model);
         let fill = |out: &mut [u8]| {
-            out[..at].copy_from_slice(parts[0]);
-            out[at..len].copy_from_slice(parts[1]);
+            let (first, second) = out[..len].split_at_mut(at);
+            // SAFETY: both are as long as their parts, and nobody else's.
+            unsafe {
+                copy(parts[0], first.as_mut_ptr());
+                copy(parts[1], second.as_mut_ptr());
+            }
         };
         let waits =
             !self.backlog.models.is_empty() || self.backlog.models.is_off(dst, head.handler);
@@ -266,6 +281,46 @@ impl<T: Transport> Process<T> {
             self.tell_on(model);
         }
         result
+    }
+
+    /// Polls up to `polls` times for a packet of `model`, of which none waits in the queue, and puts it to `place`: whose it is, and
+    /// how long. Returns as soon as anything else has happened, too, which is for a whole step of progress to follow up.
+    ///
+    /// # Safety
+    /// There is room for [`PACKET`] bytes at `place`.
+    #[inline(always)]
+    pub unsafe fn poll_for_model(
+        &mut self,
+        model: usize,
+        place: *mut u8,
+        polls: u32,
+    ) -> core::result::Result<Polled, Broken> {
+        debug_assert!(!self.model_has_packet(model), "packets of a process come in order");
+        let wanted = head_of(model).handler;
+        for _ in 0..polls {
+            let (inbox, mut found) = (&mut self.inbox, None);
+            let packets = self.fm.extract(ONE_PACKET, |src, head, data| {
+                // A poll of several transports may bring several.
+                if head.handler == wanted && found.is_none() && data.len() <= PACKET {
+                    // SAFETY: the caller's promise.
+                    unsafe { copy(data, place) };
+                    found = Some((src, data.len()));
+                } else {
+                    inbox.packet(src, head, data);
+                }
+            })?;
+            if packets != 0 {
+                self.extracted()?;
+            }
+            // A stream of packets shall not keep the rest from moving on.
+            let moved = self.deferred();
+            match found {
+                Some((src, len)) => return Ok(Polled::Packet(src, len)),
+                None if moved || packets != 0 => return Ok(Polled::Other),
+                None => core::hint::spin_loop(),
+            }
+        }
+        Ok(Polled::Nothing)
     }
 
     /// The model has taken what it had too much of.

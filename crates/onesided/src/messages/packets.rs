@@ -2,7 +2,7 @@
 //!
 //! | packet | imm | payload |
 //! |---|---|---|
-//! | PUT | region | runs: offset, length, bytes |
+//! | PUT | region | with `ASKS` operation of the sender, then runs: offset, length, bytes |
 //! | GET | operation of the sender | region, then runs: offset, length |
 //! | UPDATE | operation of the sender, or 0 | region, kind, operation, then runs: offset, bytes of elements, operands |
 //! | SWAP | operation of the sender | region, kind, offset, compare, swap |
@@ -11,7 +11,7 @@
 //! | MESSAGE | region of the receiver | code, word |
 //!
 //! All numbers are words of 8 bytes, little-endian; a region is its id and, in the upper half, its generation.
-//! Each GET, UPDATE with an operation, SWAP and FLUSH has answers, the last of which says so (`Head::LAST`).
+//! Each GET, PUT with `ASKS`, UPDATE with an operation, SWAP and FLUSH has answers, the last of which says so (`Head::LAST`).
 
 use crate::Rank;
 use crate::error::Error;
@@ -28,6 +28,8 @@ pub(crate) const MESSAGE: u8 = PUT + 6;
 
 /// In the flags of an ANSWER: the operation was not done, or an earlier one of those that a FLUSH asks for.
 pub(crate) const FAILED: u8 = 4;
+/// In the flags of a PUT: a FLUSH that comes with it.
+pub(crate) const ASKS: u8 = 4;
 
 /// Bytes of a number.
 pub(crate) const WORD: usize = 8;

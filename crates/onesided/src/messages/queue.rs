@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::messages::answer::Answer;
 use crate::messages::request::{Request, Sent};
 use crate::region::Regions;
-use crate::under_way::UnderWay;
+use crate::under_way::{OpId, UnderWay};
 use hpvm_fm::{Fm, Transport};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -21,6 +21,8 @@ pub(crate) struct Peer {
     pub unanswered: u32,
     /// Something has been sent that changes its memory, since the last flush.
     pub unflushed: bool,
+    /// The put since the last flush that has asked for an answer: who flushes when nothing else has been sent waits for that.
+    pub asked: Option<OpId>,
     /// What went wrong first with what it has sent since its last flush, to be told with the answer.
     pub fault: Option<super::packets::Fault>,
     /// It is in the list of those for whom something waits.
@@ -64,6 +66,20 @@ impl Queues {
     #[inline]
     pub fn owes(&self, rank: Rank) -> bool {
         !self.peers.is_empty() && self.peers.get(&rank).is_some_and(Peer::owes)
+    }
+
+    /// What a flush of `rank` has to wait for, without a packet of its own. `None`: it needs one.
+    pub fn flushed_by(&mut self, rank: Rank, under_way: &mut UnderWay) -> Result<Option<OpId>> {
+        let Some(peer) = self.peers.get_mut(&rank) else { return Ok(None) };
+        let Some(asked) = peer.asked.take() else { return Ok(None) };
+        // Nothing behind it, and of what is unanswered it is all.
+        let last = !peer.unflushed
+            && peer.requests.is_empty()
+            && peer.unanswered == u32::from(!under_way.is_done(asked));
+        if last {
+            return Ok(Some(asked));
+        }
+        under_way.forget(asked).map(|()| None)
     }
 
     /// Sends a request unless others wait before it. True when all of it has left.

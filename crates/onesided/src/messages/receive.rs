@@ -56,7 +56,7 @@ impl OneSided {
     pub fn on_packet(&mut self, src: Rank, head: Head, data: &[u8]) -> Result<(), String> {
         let operation = head.imm;
         let outcome = match head.handler {
-            PUT => self.on_put(RegionName::of_word(head.imm), data).map(|()| None),
+            PUT => return self.on_any_put(src, head, data),
             GET => self.on_get(operation, data).map(Some),
             UPDATE => self.on_update(operation, data),
             SWAP => self.on_swap(operation, data).map(Some),
@@ -78,6 +78,30 @@ impl OneSided {
             }
             Err(Refusal::Violation(text)) => Err(text),
         }
+    }
+
+    /// A put, maybe with a flush.
+    fn on_any_put(&mut self, src: Rank, head: Head, data: &[u8]) -> Result<(), String> {
+        let asks = head.flags & ASKS != 0;
+        let (operation, runs) = match data.split_first_chunk::<WORD>() {
+            Some((word, runs)) if asks => (u64::from_le_bytes(*word), runs),
+            None if asks => {
+                return Err("a put that asks for an answer and names no operation".into());
+            }
+            _ => (0, data),
+        };
+        match self.on_put(RegionName::of_word(head.imm), runs) {
+            Ok(()) => {}
+            Err(Refusal::Fault(fault)) => {
+                self.queues.peer(src).fault.get_or_insert(fault);
+            }
+            Err(Refusal::Violation(text)) => return Err(text),
+        }
+        if !asks {
+            return Ok(());
+        }
+        let answer = self.on_flush(src, operation);
+        self.owe(src, answer)
     }
 
     /// Keeps an answer until it can be sent.

@@ -73,7 +73,7 @@ impl Request {
         let id = self.id;
         let mut sender = Sender { fm, dst, peer, under_way };
         match &mut self.body {
-            Body::Put { target, runs } => sender.put(target, runs),
+            Body::Put { target, runs } => sender.put(target, runs, id.is_none()),
             Body::Get { target, runs } => sender.get(id, target, runs),
             Body::Update { target, element, updates } => {
                 sender.update(id, target, element, updates)
@@ -84,6 +84,10 @@ impl Request {
         }
     }
 }
+
+/// Bytes of runs with which a put asks for an answer: shorter than the smallest packet, so that a word more fits, and what takes
+/// hardly longer than the FLUSH that this spares.
+const SHORT_PUT: usize = crate::messages::MIN_PACKET - WORD;
 
 /// What it takes to send packets to one rank.
 struct Sender<'a, T> {
@@ -126,19 +130,52 @@ impl<T: Transport> Sender<'_, T> {
         }
     }
 
-    fn put(&mut self, target: &Target, runs: &mut Cursor<Run>) -> Result<Sent> {
+    /// `alone`: nobody waits for the put, so it may be the last one before a flush.
+    fn put(&mut self, target: &Target, runs: &mut Cursor<Run>, alone: bool) -> Result<Sent> {
         let room = Room { bytes: self.fm.limits().packet, head: RUN, element: 1, carries: true };
         let head = head(PUT, RegionName::from(&target.key).word());
         while runs.stage(room, |run| target.check(run.offset, run.len))? {
             let len = runs.staged.iter().map(|run| RUN + run.len).sum();
             let staged = &runs.staged;
-            if !self.packet(head, len, |out| write_runs(Writer(out), staged, true)) {
-                return Ok(Sent::Stalled);
+            if alone && len <= SHORT_PUT && self.may_flush() {
+                if !self.put_and_flush(head, staged, len) {
+                    return Ok(Sent::Stalled);
+                }
+            } else {
+                if !self.packet(head, len, |out| write_runs(Writer(out), staged, true)) {
+                    return Ok(Sent::Stalled);
+                }
+                self.peer.unflushed = true;
             }
-            self.peer.unflushed = true;
             runs.staged.clear();
         }
         Ok(Sent::All)
+    }
+
+    /// Whether a flush with the next packet would cover all that has been sent, and there has been none since the last one: a second
+    /// answer for puts in a row would be in vain.
+    fn may_flush(&self) -> bool {
+        !self.peer.unflushed && self.peer.asked.is_none() && self.may_ask()
+    }
+
+    /// Sends a put with a flush. True when it has left.
+    fn put_and_flush(&mut self, head: Head, runs: &[Run], len: usize) -> bool {
+        let id = self.under_way.insert(self.dst);
+        let head = Head { flags: head.flags | ASKS, ..head };
+        let sent = self.packet(head, WORD + len, |out| {
+            let mut out = Writer(out);
+            out.word(id.word());
+            write_runs(out, runs, true);
+        });
+        match sent {
+            true => {
+                self.asked(Some(id), core::iter::empty());
+                self.peer.asked = Some(id);
+                self.under_way.sent(id);
+            }
+            false => self.under_way.drop_unsent(id),
+        }
+        sent
     }
 
     fn get(&mut self, id: Option<OpId>, target: &Target, runs: &mut Cursor<Run>) -> Result<Sent> {

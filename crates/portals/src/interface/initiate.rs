@@ -75,9 +75,17 @@ pub(super) struct Pending {
     pub coming: Option<(u64, u64)>,
 }
 
+/// What a request names: the carrier's number of its target, and descriptors with the offsets in them.
+struct Named {
+    target: u32,
+    put: Option<(Id, u64)>,
+    get: Option<(Id, u64)>,
+}
+
 impl Interface {
     /// Starts an operation.
-    pub fn start(&mut self, request: Request, carrier: &mut impl Carrier) -> Result<()> {
+    #[inline]
+    pub fn start(&mut self, request: &Request, carrier: &mut impl Carrier) -> Result<()> {
         let result = self.begin(request, carrier);
         self.run_due(carrier);
         result
@@ -96,6 +104,7 @@ impl Interface {
     }
 
     /// The descriptor of a side of an operation, whose memory has the bytes.
+    #[inline(always)]
     fn local(&self, local: Option<Local>, length: u64) -> Result<Option<(Id, u64)>> {
         let Some(Local { descriptor, offset }) = local else { return Ok(None) };
         let id = self.object(descriptor, Kind::Descriptor)?;
@@ -104,10 +113,12 @@ impl Interface {
         if inside { Ok(Some((id, offset))) } else { Err(Fault::ArgInvalid) }
     }
 
-    fn check(&self, request: &Request) -> Result<()> {
-        self.local(request.put, request.length)?;
-        self.local(request.get, request.length)?;
-        self.resolve(request.target)?;
+    /// Checks what a program asks for, and finds what it names.
+    #[inline(always)]
+    fn check(&self, request: &Request) -> Result<Named> {
+        let put = self.local(request.put, request.length)?;
+        let get = self.local(request.get, request.length)?;
+        let target = self.resolve(request.target)?;
         let limits = &self.limits;
         let most = match request.verb {
             Verb::Put | Verb::Get => limits.max_msg_size,
@@ -125,19 +136,21 @@ impl Interface {
                 swaps && whole(op, ty, request.length)
             }
         };
-        if request.length <= most && fits { Ok(()) } else { Err(Fault::ArgInvalid) }
+        if request.length <= most && fits {
+            Ok(Named { target, put, get })
+        } else {
+            Err(Fault::ArgInvalid)
+        }
     }
 
     /// Sends the first packet of an operation.
-    pub(super) fn begin(&mut self, request: Request, carrier: &mut impl Carrier) -> Result<()> {
-        self.check(&request)?;
-        let target = self.resolve(request.target)?;
-        let put = self.local(request.put, request.length)?;
-        let get = self.local(request.get, request.length)?;
+    #[inline]
+    pub(super) fn begin(&mut self, request: &Request, carrier: &mut impl Carrier) -> Result<()> {
+        let Named { target, put, get } = self.check(request)?;
         let long = request.verb == Verb::Put && request.length > EAGER;
         let awaits = long || get.is_some() || request.ack != Ack::None;
-        let ticket = awaits.then(|| self.await_reply(&request, target, put, get, !long));
-        let head = self.head(&request, long, ticket);
+        let ticket = awaits.then(|| self.await_reply(request, target, put, get, !long));
+        let head = self.head(request, long, ticket);
         let data = match put {
             Some((id, offset)) if !long => match self.descriptors.get(id) {
                 Some(d) => Data::Memory { region: &d.region, offset, length: request.length },
@@ -147,7 +160,7 @@ impl Interface {
         };
         let went = carrier.send(target, &head, data).is_ok();
         if !went {
-            self.unreachable(ticket, put, &request);
+            self.unreachable(ticket, put, request);
         } else if let Some((id, _)) = put.filter(|_| !long) {
             self.of_send(id, request.length, request.user_ptr, NiFail::Ok);
         }
@@ -184,6 +197,7 @@ impl Interface {
         })
     }
 
+    #[inline(always)]
     fn head(&self, request: &Request, long: bool, ticket: Option<Id>) -> Head {
         let kind = match request.verb {
             Verb::Put => Packet::Put,
@@ -207,6 +221,7 @@ impl Interface {
     }
 
     /// The target is gone.
+    #[cold]
     fn unreachable(&mut self, ticket: Option<Id>, put: Option<(Id, u64)>, request: &Request) {
         match ticket {
             Some(ticket) => self.fail(ticket, NiFail::Undeliverable),

@@ -146,13 +146,12 @@ impl Interface {
     }
 
     /// The number of an object, if `handle` is that of one of this interface.
+    #[inline(always)]
     fn object(&self, handle: u32, kind: Kind) -> Result<Id> {
-        let handle = Handle::from_bits(handle)
-            .filter(|h| h.kind == kind && h.interface == self.nature.number())
-            .ok_or(Fault::ArgInvalid)?;
-        let Handle { index, generation, .. } = handle;
+        let numbers = Handle::numbers(handle, kind, self.nature.number());
+        let (index, generation) = numbers.ok_or(Fault::ArgInvalid)?;
         let found = match kind {
-            Kind::Interface => (self.handle() == handle.to_bits()).then_some(Id::from_bits(0)),
+            Kind::Interface => (self.handle() == handle).then_some(Id::from_bits(0)),
             Kind::Queue => self.queues.find(index, generation),
             Kind::Counter => self.counters.find(index, generation),
             Kind::Descriptor => self.descriptors.find(index, generation),
@@ -215,6 +214,7 @@ impl Interface {
     }
 
     /// The carrier's number of a target.
+    #[inline]
     pub fn resolve(&self, target: Target) -> Result<u32> {
         let found = match target {
             Target::Physical { nid, pid } if !self.nature.logical => self.find_peer(nid, pid),
@@ -226,6 +226,7 @@ impl Interface {
         found.ok_or(Fault::ArgInvalid)
     }
 
+    #[inline(always)]
     fn process(&self, peer: u32) -> Process {
         let Peer { nid, pid, .. } = self.peers[peer as usize];
         Process { nid, pid, rank: self.rank_of[peer as usize] }
@@ -250,6 +251,7 @@ impl Interface {
     }
 
     /// `PtlEQGet`: the next event, and whether others before it are lost.
+    #[inline(always)]
     pub fn queue_take(&mut self, queue: u32) -> Result<(FullEvent, bool)> {
         let id = self.object(queue, Kind::Queue)?;
         self.queues.get_mut(id).ok_or(Fault::ArgInvalid)?.take()
@@ -294,6 +296,7 @@ impl Interface {
     }
 
     /// `PtlCTGet`
+    #[inline(always)]
     pub fn counter_get(&self, counter: u32) -> Result<Count> {
         let id = self.object(counter, Kind::Counter)?;
         self.counters.get(id).ok_or(Fault::ArgInvalid)
@@ -328,10 +331,13 @@ impl Interface {
     }
 
     /// Adds to a counting event. What that triggers happens in `run_due`.
+    #[inline]
     fn add(&mut self, counter: Id, count: Count) {
-        let due = self.counters.inc(counter, count);
-        self.due.extend(due);
         self.news = true;
+        if !self.counters.add(counter, count) {
+            let due = self.counters.inc(counter, count);
+            self.due.extend(due);
+        }
     }
 
     /// `PtlTriggeredCTInc`, `PtlTriggeredCTSet` (`set`).
@@ -366,11 +372,19 @@ impl Interface {
     }
 
     /// Starts what has been triggered, and what that triggers.
+    #[inline(always)]
     fn run_due(&mut self, carrier: &mut impl Carrier) {
+        if !self.due.is_empty() {
+            self.run_all_due(carrier);
+        }
+    }
+
+    #[inline(never)]
+    fn run_all_due(&mut self, carrier: &mut impl Carrier) {
         while let Some(start) = self.due.pop_front() {
             match start {
                 // What it names may have gone since the call: then nothing happens, as nobody is there to be told.
-                Start::Request(request) => drop(self.begin(*request, carrier)),
+                Start::Request(request) => drop(self.begin(&request, carrier)),
                 Start::Append { entry, list } => self.append_triggered(entry, list),
                 Start::Unlink(entry) => drop(self.unlink(entry)),
             }

@@ -2,7 +2,7 @@
 
 use super::{Interface, MdOptions};
 use crate::counters::Count;
-use crate::event::{Effect, Event, List, NiFail};
+use crate::event::{Body, Effect, Event, List, NiFail};
 use crate::handle::Kind;
 use crate::message::{Operation, Process};
 use crate::queue::{ACK, FullEvent, REPLY, SEND};
@@ -38,54 +38,9 @@ impl Interface {
 
     fn post_target(&mut self, pt_index: u32, event: &Event) {
         let Some(queue) = self.index(pt_index).and_then(|index| index.queue) else { return };
-        let full = match event.body {
-            None => self.bare(event, pt_index),
-            Some(body) => {
-                let message = body.message;
-                let (operation, datatype) = match message.operation {
-                    Operation::Atomic(op, ty) | Operation::FetchAtomic(op, ty) => {
-                        (op as u8, ty as u8)
-                    }
-                    _ => (0, 0),
-                };
-                FullEvent {
-                    start: self.address(pt_index, body.entry, body.offset),
-                    hdr_data: message.hdr_data,
-                    match_bits: message.match_bits,
-                    rlength: message.rlength,
-                    mlength: body.mlength,
-                    remote_offset: body.offset,
-                    initiator: message.initiator,
-                    uid: message.uid,
-                    list: list_code(body.list),
-                    operation,
-                    datatype,
-                    ..self.bare(event, pt_index)
-                }
-            }
-        };
-        self.post(Some(queue), full);
-    }
-
-    /// An event without a message.
-    fn bare(&self, event: &Event, pt_index: u32) -> FullEvent {
-        FullEvent {
-            start: 0,
-            user_ptr: event.user_ptr,
-            hdr_data: 0,
-            match_bits: 0,
-            rlength: 0,
-            mlength: 0,
-            remote_offset: 0,
-            initiator: NOBODY,
-            uid: 0,
-            pt_index,
-            kind: event.kind.code(),
-            list: 0,
-            fail: event.fail as u8,
-            operation: 0,
-            datatype: 0,
-        }
+        let address = |body: &Body| self.address(pt_index, body.entry, body.offset);
+        let start = event.body.as_ref().map_or(0, address);
+        self.post(Some(queue), full(event, pt_index, start));
     }
 
     /// The data of a put or an atomic operation has left, or never will.
@@ -104,13 +59,14 @@ impl Interface {
         self.of_initiator(descriptor, REPLY, MdOptions::COUNT_REPLY, true, told);
     }
 
+    #[inline]
     fn of_initiator(&mut self, id: Id, kind: u8, counted: u32, full: bool, told: &Told) {
         let Some(descriptor) = self.descriptors.get(id) else { return };
         let (options, queue, counter) = (descriptor.options, descriptor.queue, descriptor.counter);
         let ok = told.fail == NiFail::Ok;
         let silent = options.has(MdOptions::EVENT_SUCCESS_DISABLE)
             || (kind == SEND && options.has(MdOptions::EVENT_SEND_DISABLE));
-        if full && !(ok && silent) {
+        if full && queue.is_some() && !(ok && silent) {
             let event = FullEvent {
                 start: 0,
                 user_ptr: told.user_ptr,
@@ -183,6 +139,48 @@ impl Interface {
     /// The handle of an entry.
     pub(super) fn entry_handle(&self, entry: Id, matching: bool) -> u32 {
         self.name(if matching { Kind::MatchEntry } else { Kind::ListEntry }, entry)
+    }
+}
+
+/// An event of a portal table entry, whose message's data begins at `start`.
+#[inline]
+pub(super) fn full(event: &Event, pt_index: u32, start: u64) -> FullEvent {
+    let bare = FullEvent {
+        start: 0,
+        user_ptr: event.user_ptr,
+        hdr_data: 0,
+        match_bits: 0,
+        rlength: 0,
+        mlength: 0,
+        remote_offset: 0,
+        initiator: NOBODY,
+        uid: 0,
+        pt_index,
+        kind: event.kind.code(),
+        list: 0,
+        fail: event.fail as u8,
+        operation: 0,
+        datatype: 0,
+    };
+    let Some(body) = &event.body else { return bare };
+    let message = &body.message;
+    let (operation, datatype) = match message.operation {
+        Operation::Atomic(op, ty) | Operation::FetchAtomic(op, ty) => (op as u8, ty as u8),
+        Operation::Put | Operation::Get => (0, 0),
+    };
+    FullEvent {
+        start,
+        hdr_data: message.hdr_data,
+        match_bits: message.match_bits,
+        rlength: message.rlength,
+        mlength: body.mlength,
+        remote_offset: body.offset,
+        initiator: message.initiator,
+        uid: message.uid,
+        list: list_code(body.list),
+        operation,
+        datatype,
+        ..bare
     }
 }
 

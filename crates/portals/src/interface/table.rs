@@ -10,7 +10,7 @@ use crate::fault::{Fault, Result};
 use crate::handle::Kind;
 use crate::memory::Region;
 use crate::portal::{Portal, Revision, Search, Settings};
-use crate::slab::Id;
+use crate::slab::{Id, Slab};
 
 /// Options of a portal table entry, `PTL_PT_*`, with the numbers of portals4.h.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -50,6 +50,16 @@ pub(super) struct Index {
     links: Vec<Option<Id>>,
     /// Unexpected headers, as last counted.
     headers: usize,
+}
+
+impl Index {
+    /// The memory of an entry by the portal's number.
+    #[inline(always)]
+    pub(super) fn region_of<'a>(&self, number: Id, entries: &'a Slab<Link>) -> Option<&'a Region> {
+        let link = entries.get((*self.links.get(number.index() as usize)?)?)?;
+        // The portal may have given the place to another meanwhile.
+        (link.linked == Some(number)).then_some(&link.region)
+    }
 }
 
 /// An entry of a list.
@@ -282,7 +292,7 @@ impl Interface {
 
     /// The memory of an entry by the portal's number.
     pub(super) fn region(&self, pt_index: u32, number: Id) -> Option<Region> {
-        Some(self.link_of(pt_index, number)?.1.region.clone())
+        self.index(pt_index)?.region_of(number, &self.entries).cloned()
     }
 
     /// Where the byte at `offset` of an entry lies.

@@ -1,12 +1,15 @@
 //! Requests of others, at their target: what the portal table entry decides, and how the data moves.
 
 use super::Interface;
+use super::outcome::full;
 use crate::atomic::{self, Datatype, Op};
 use crate::carrier::{Carrier, Data, Inaccessible, Purpose, Transfer};
-use crate::event::NiFail;
+use crate::entry::Options;
+use crate::event::{self, Body, List, Moment, NiFail};
 use crate::limits::EAGER;
+use crate::memory::Region;
 use crate::message::{Message, Operation};
-use crate::portal::{Delivery, Verdict};
+use crate::portal::{Delivery, Plain, Verdict};
 use crate::slab::Id;
 use crate::wire::{Head, Kind as Packet, Malformed, OPERAND};
 
@@ -19,6 +22,7 @@ pub(super) struct Moving {
 }
 
 impl Interface {
+    #[inline]
     pub(super) fn request(
         &mut self,
         peer: u32,
@@ -48,15 +52,59 @@ impl Interface {
             rlength: head.length,
             remote_offset: head.remote_offset,
         };
+        if !(head.long && operation == Operation::Put)
+            && self.at_once(peer, head, &message, data, carrier)
+        {
+            return Ok(());
+        }
         match self.decide(head.pt_index, message) {
             Verdict::Deliver(delivery) => self.deliver(peer, head, delivery, data, carrier),
             Verdict::Refuse(fail) => {
                 self.count_refused(fail.register());
                 self.settle(head.pt_index);
-                self.answer(peer, head, fail, None, Data::None, carrier);
+                answer(peer, head, fail, None, Data::None, carrier);
             }
         }
         Ok(())
+    }
+
+    /// Does all that a message asks for where it leaves nothing to remember: its data is here, or short, and the entry that takes it
+    /// stays as it is. False: it is a message as others are.
+    #[inline]
+    fn at_once(
+        &mut self,
+        peer: u32,
+        head: &Head,
+        message: &Message,
+        data: &[u8],
+        carrier: &mut impl Carrier,
+    ) -> bool {
+        let Interface { portals, entries, queues, scratch, .. } = self;
+        let Some(Some(index)) = portals.get(head.pt_index as usize) else { return false };
+        let Some(plain) = index.portal.plain(message) else { return false };
+        let Some(region) = index.region_of(plain.id, entries) else { return false };
+        let Plain { id: entry, offset, mlength, .. } = plain;
+        if head.kind == Packet::Get && mlength > EAGER {
+            return false;
+        }
+        let (done, back) = access(head, region, (offset, mlength), data, scratch, carrier);
+        let fail = if done.is_ok() { NiFail::Ok } else { NiFail::Segv };
+        let body = Body { message: *message, entry, list: List::Priority, offset, mlength };
+        let (event, count) = event::told(plain.entry, Moment::Arrival, body, fail);
+        let queue = index.queue.and_then(|id| queues.get_mut(id));
+        if let (Some(queue), Some(event)) = (queue, event) {
+            queue.push(full(&event, head.pt_index, region.address(offset)));
+            self.news = true;
+        }
+        let acknowledge = !plain.entry.has(Options::ACK_DISABLE);
+        answer(peer, head, fail, Some(&Granted { acknowledge, offset, mlength }), back, carrier);
+        if let Some((ct, count)) = count {
+            self.add(ct, count);
+        }
+        if fail != NiFail::Ok {
+            self.count_refused(fail.register());
+        }
+        true
     }
 
     fn decide(&mut self, pt_index: u32, message: Message) -> Verdict {
@@ -85,39 +133,18 @@ impl Interface {
         self.settle(head.pt_index);
         let Delivery { offset, mlength, .. } = delivery;
         let Some(region) = self.region(head.pt_index, delivery.entry) else { return };
-        let mut old = std::mem::take(&mut self.scratch);
-        old.clear();
-        let mut done = Ok(());
-        let mut back = Data::None;
         match head.kind {
             Packet::Put if head.long && mlength > 0 => {
-                self.scratch = old;
                 return self.receive(peer, head, delivery, carrier);
             }
-            Packet::Put if head.long => {}
-            Packet::Put => done = carrier.write(&region, offset, &data[..mlength as usize]),
-            Packet::Get if mlength > EAGER => {
-                self.scratch = old;
-                return self.send(peer, head, delivery, carrier);
-            }
-            Packet::Get => back = Data::Memory { region: &region, offset, length: mlength },
-            Packet::Atomic(op, ty) | Packet::FetchAtomic(op, ty) => {
-                let data = &data[..mlength as usize];
-                old.resize(mlength as usize, 0);
-                done = carrier.read(&region, offset, &mut old).and_then(|()| {
-                    let mut new = old.clone();
-                    update((op, ty), &head.operand, data, &mut new);
-                    carrier.write(&region, offset, &new)
-                });
-                if matches!(head.kind, Packet::FetchAtomic(..)) {
-                    back = Data::Bytes(&old);
-                }
-            }
-            Packet::Ready | Packet::Reply(_) => {}
+            Packet::Get if mlength > EAGER => return self.send(peer, head, delivery, carrier),
+            _ => {}
         }
+        let mut old = std::mem::take(&mut self.scratch);
+        let (done, back) = access(head, &region, (offset, mlength), data, &mut old, carrier);
         let fail = if done.is_ok() { NiFail::Ok } else { NiFail::Segv };
         self.complete(head.pt_index, delivery.id, fail);
-        self.answer(peer, head, fail, Some(&delivery), back, carrier);
+        answer(peer, head, fail, Some(&delivery.granted()), back, carrier);
         self.scratch = old;
     }
 
@@ -130,35 +157,6 @@ impl Interface {
             index.portal.complete(message, fail, effects);
         }
         self.settle(pt_index);
-    }
-
-    /// Tells the initiator of the end, if it waits for that.
-    fn answer(
-        &mut self,
-        peer: u32,
-        head: &Head,
-        fail: NiFail,
-        delivery: Option<&Delivery>,
-        data: Data,
-        carrier: &mut impl Carrier,
-    ) {
-        if !head.flag && !matches!(head.kind, Packet::Get | Packet::FetchAtomic(..)) {
-            return;
-        }
-        let data = if fail == NiFail::Ok { data } else { Data::None };
-        let reply = Head {
-            kind: Packet::Reply(fail),
-            long: false,
-            flag: delivery.is_some_and(|d| !d.acknowledge),
-            length: delivery.map_or(0, |d| d.mlength),
-            remote_offset: delivery.map_or(0, |d| d.offset),
-            match_bits: 0,
-            hdr_data: 0,
-            operand: [0; OPERAND],
-            ..*head
-        };
-        // An initiator that is gone waits for nothing.
-        let _ = carrier.send(peer, &reply, data);
     }
 
     /// Asks for the data of a long put.
@@ -191,9 +189,84 @@ impl Interface {
         let fail = if ok { NiFail::Ok } else { NiFail::Undeliverable };
         self.complete(head.pt_index, delivery.id, fail);
         if head.kind == Packet::Put {
-            self.answer(peer, &head, fail, Some(&delivery), Data::None, carrier);
+            answer(peer, &head, fail, Some(&delivery.granted()), Data::None, carrier);
         }
     }
+}
+
+/// What an answer says of an entry.
+struct Granted {
+    acknowledge: bool,
+    offset: u64,
+    mlength: u64,
+}
+
+impl Delivery {
+    fn granted(&self) -> Granted {
+        let Delivery { acknowledge, offset, mlength, .. } = *self;
+        Granted { acknowledge, offset, mlength }
+    }
+}
+
+/// Moves the data of a message between what came and the part of an entry's memory, and says what goes back. Without data that
+/// goes by itself.
+#[inline(always)]
+fn access<'a>(
+    head: &Head,
+    region: &'a Region,
+    (offset, mlength): (u64, u64),
+    data: &[u8],
+    old: &'a mut Vec<u8>,
+    carrier: &mut impl Carrier,
+) -> (std::result::Result<(), Inaccessible>, Data<'a>) {
+    match head.kind {
+        Packet::Put if !head.long => {
+            (carrier.write(region, offset, &data[..mlength as usize]), Data::None)
+        }
+        Packet::Get => (Ok(()), Data::Memory { region, offset, length: mlength }),
+        Packet::Atomic(op, ty) | Packet::FetchAtomic(op, ty) => {
+            let data = &data[..mlength as usize];
+            old.clear();
+            old.resize(mlength as usize, 0);
+            let done = carrier.read(region, offset, old).and_then(|()| {
+                let mut new = old.clone();
+                update((op, ty), &head.operand, data, &mut new);
+                carrier.write(region, offset, &new)
+            });
+            let fetches = matches!(head.kind, Packet::FetchAtomic(..));
+            (done, if fetches { Data::Bytes(old) } else { Data::None })
+        }
+        Packet::Put | Packet::Ready | Packet::Reply(_) => (Ok(()), Data::None),
+    }
+}
+
+/// Tells the initiator of the end, if it waits for that.
+#[inline]
+fn answer(
+    peer: u32,
+    head: &Head,
+    fail: NiFail,
+    granted: Option<&Granted>,
+    data: Data,
+    carrier: &mut impl Carrier,
+) {
+    if !head.flag && !matches!(head.kind, Packet::Get | Packet::FetchAtomic(..)) {
+        return;
+    }
+    let data = if fail == NiFail::Ok { data } else { Data::None };
+    let reply = Head {
+        kind: Packet::Reply(fail),
+        long: false,
+        flag: granted.is_some_and(|g| !g.acknowledge),
+        length: granted.map_or(0, |g| g.mlength),
+        remote_offset: granted.map_or(0, |g| g.offset),
+        match_bits: 0,
+        hdr_data: 0,
+        operand: [0; OPERAND],
+        ..*head
+    };
+    // An initiator that is gone waits for nothing.
+    let _ = carrier.send(peer, &reply, data);
 }
 
 /// Does an atomic operation on the elements that are there: none, if the entry had no room for one.

@@ -1,6 +1,6 @@
 //! Messages as they arrive: which entry takes them, and what follows when their data is there.
 
-use super::{Arrived, Delivery, Portal, Record, Verdict};
+use super::{Arrived, Delivery, Plain, Portal, Record, Verdict};
 use crate::entry::Options;
 use crate::event::{self, Effect, EventKind, List, Moment, NiFail};
 use crate::message::Message;
@@ -17,6 +17,27 @@ impl Portal {
         };
         self.drop_events(from, out);
         verdict
+    }
+
+    /// The entry that takes a message where that changes nothing of the portal table entry: no entry goes, none moves its offset, no
+    /// header is kept. To be asked for a message whose data is here, which is then over at once. `None`: it has to
+    /// [arrive](Portal::arrive).
+    #[inline]
+    pub fn plain(&self, message: &Message) -> Option<Plain<'_>> {
+        if !self.enabled || self.settings.flow_control {
+            return None;
+        }
+        let fits = |id: &Id| {
+            let record = self.records.get(*id)?;
+            record.entry.matches(message, record.local_offset).then_some((*id, &record.entry))
+        };
+        let (id, entry) = self.priority.iter().find_map(fits)?;
+        let changes = Options(Options::USE_ONCE.0 | Options::MANAGE_LOCAL.0);
+        if entry.options.0 & changes.0 != 0 || entry.permits(message).is_err() {
+            return None;
+        }
+        let (offset, mlength) = entry.extent(message, 0);
+        Some(Plain { id, entry, offset, mlength })
     }
 
     /// The entry for a message, or why there is none.

@@ -78,6 +78,16 @@ pub struct Delivery {
     pub acknowledge: bool,
 }
 
+/// A message's part of an entry that stays as it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain<'a> {
+    pub id: Id,
+    pub entry: &'a Entry,
+    /// Bytes from the start of the entry's memory.
+    pub offset: u64,
+    pub mlength: u64,
+}
+
 /// What becomes of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {

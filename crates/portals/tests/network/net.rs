@@ -92,7 +92,8 @@ impl Port<'_> {
 
 impl Carrier for Port<'_> {
     fn send(&mut self, to: u32, head: &Head, data: Data) -> Result<(), Unreachable> {
-        let (bytes, len) = head.to_bytes();
+        let mut bytes = [0; Head::BYTES];
+        let len = head.write(&mut bytes);
         let mut packet = bytes[..len].to_vec();
         match data {
             Data::None => {}
@@ -235,7 +236,7 @@ impl World {
     }
 
     pub fn start(&mut self, at: usize, request: Request) {
-        self.with(at, |i, port| i.start(request, port)).expect("a sound request");
+        self.with(at, |i, port| i.start(&request, port)).expect("a sound request");
     }
 
     pub fn packet(
