@@ -4,6 +4,7 @@ module mpi
   use hpvm_mpi_types
   implicit none
   include 'mpif.h'
+  include 'mpi_interfaces.f90'
 
   ! Deprecated since MPI 4.0; use storage_size or c_sizeof.
   interface MPI_SIZEOF

@@ -116,6 +116,7 @@ pub fn generate(root: &Path) -> Result<Vec<(PathBuf, String)>, String> {
         (PathBuf::from("crates/fortran/src/entry_ts.rs"), emit::sections::entry(&spec)?),
         (PathBuf::from("include/mpi_types.f90"), emit::f08::types(&spec)),
         (PathBuf::from("include/mpi_f08.F90"), emit::f08::module(&spec)?),
+        (PathBuf::from("include/mpi_interfaces.f90"), emit::mpi_module::interfaces(&spec)?),
     ];
     let mut library = vec![
         ("entries".to_owned(), emit::entries::table(&spec)),

@@ -106,6 +106,7 @@ fn own_installation() {
     let variants = [
         ("header", "suite.F90", &[][..]),
         ("module", "suite.F90", &["-DUSE_MPI"][..]),
+        ("only", "only.F90", &["-fno-allow-argument-mismatch"][..]),
         ("f08", "f08.F90", &[][..]),
         ("f08-optimised", "f08.F90", &["-O3"][..]),
         // The same without MPI_Init.
@@ -123,6 +124,22 @@ fn own_installation() {
         assert!(output.status.success(), "{mpifort:?}: {output:?}");
         runs(&binary);
     }
+}
+
+/// The module `mpi` knows what arguments its procedures have.
+#[test]
+fn wrong_arguments_are_told_by_the_compiler() {
+    let wrapper = prefix().join("bin/mpifort");
+    let compiler = Command::new("gfortran").arg("--version").output();
+    if !compiler.is_ok_and(|output| output.status.success()) || !wrapper.exists() {
+        return skipped("needs gfortran, and mpifort in the installation");
+    }
+    let mut mpifort = Command::new(&wrapper);
+    mpifort.args(["-cpp", "-DWRONG", "-c", "-o"]).arg(scratch().join("wrong.o"));
+    mpifort.env("XDG_CACHE_HOME", scratch().join("cache")).current_dir(scratch());
+    let output = mpifort.arg(source("only.F90")).output().expect("mpifort");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("ierror"), "{said}");
 }
 
 /// The module for compilers that pass arrays by the standard's descriptors, which gfortran can do, too.

@@ -131,7 +131,7 @@ fn kinds((function, _, form): &Procedure<'_>) -> Vec<String> {
 }
 
 /// The arguments that Fortran has.
-fn arguments(function: &Function) -> impl Iterator<Item = &Param> {
+pub fn arguments(function: &Function) -> impl Iterator<Item = &Param> {
     function.params.iter().filter(|p| !p.kind.starts_with("argument_"))
 }
 
@@ -250,7 +250,7 @@ fn body(prefix: &str, this: &Procedure<'_>) -> Result<String, String> {
 }
 
 /// A statement on lines that every compiler takes.
-fn broken(statement: &str) -> String {
+pub fn broken(statement: &str) -> String {
     let mut text = String::new();
     let mut column = 0;
     for (i, word) in statement.split_inclusive(", ").enumerate() {

@@ -11,6 +11,7 @@ pub mod foreign;
 pub mod fortran;
 pub mod header;
 pub mod missing;
+pub mod mpi_module;
 pub mod mpif;
 pub mod older;
 pub mod other;
