@@ -40,6 +40,8 @@ const LARGE_SLOT_ALIGN: usize = 4096;
 pub const HEADER: usize = 4096;
 /// Bytes of a control block.
 pub const CONTROL: usize = 4096;
+// Loom's atomics are larger.
+#[cfg(not(hpvm_loom))]
 const _: () = assert!(size_of::<Control>() == CONTROL, "control blocks would overlap");
 /// Ranks that one segment may hold; a bound for what a header may allege.
 pub const MAX_RANKS: u32 = 1 << 16;
