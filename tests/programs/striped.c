@@ -1,5 +1,5 @@
-/* Files that are striped over hosts. Arguments: what to do, the file, and for `write` the info's folder. Data are a
-   pattern of the file's positions; `BYTES` of them are made up of pieces of the ranks by turns. */
+/* Files that are striped over hosts. Arguments: what to do, the file, and the folder of the info key. Data are
+   a pattern of the file's positions, in pieces of the ranks by turns. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -61,8 +61,10 @@ static int open_striped(const char *name, const char *folder, int amode, MPI_Fil
 /* Pieces of the ranks by turns. */
 static void interleaved(MPI_File file)
 {
-    MPI_Datatype type;
-    MPI_Type_vector(PIECES, PIECE, PIECE * size, MPI_BYTE, &type);
+    MPI_Datatype pieces, type;
+    MPI_Type_vector(PIECES, PIECE, PIECE * size, MPI_BYTE, &pieces);
+    MPI_Type_create_resized(pieces, 0, (MPI_Aint)PIECE * PIECES * size, &type);
+    MPI_Type_free(&pieces);
     MPI_Type_commit(&type);
     well(MPI_File_set_view(file, (MPI_Offset)rank * PIECE, MPI_BYTE, type, "native", MPI_INFO_NULL), "view");
     MPI_Type_free(&type);
