@@ -227,6 +227,7 @@ impl Striped {
     }
 
     pub fn size(&self) -> u64 {
+        // Relaxed: changed in collective calls only, see the field.
         self.size.load(Ordering::Relaxed)
     }
 
@@ -295,6 +296,7 @@ impl Striped {
 
     /// After all ranks have written up to `end`, or some of them have failed.
     pub fn written(&self, file: &FileObject, well: bool, end: u64) -> Result<()> {
+        // Relaxed, as above: all ranks are in this call.
         match well {
             true => self.size.fetch_max(end, Ordering::Relaxed),
             false => self.size.swap(self.measured(file)?, Ordering::Relaxed),
@@ -330,6 +332,7 @@ impl Striped {
     pub fn set_size(&self, file: &FileObject, size: u64) -> Result<()> {
         let set = self.each(file, size, Stripe::set_len);
         if set.is_ok() {
+            // Relaxed, as above: all ranks are in this call.
             self.size.store(size, Ordering::Relaxed);
         } else {
             self.written(file, false, 0)?;
