@@ -25,6 +25,7 @@ pub fn definition() -> Command {
         .subcommand(crate::prof::definition())
         .subcommand(crate::route::definition())
         .subcommand(crate::simulate::definition())
+        .subcommand(crate::stripes::definition())
         .subcommands(cluster_definitions())
         .subcommand(
             Command::new("completions")
@@ -148,6 +149,7 @@ fn perform(matches: &ArgMatches) -> Result<i32, String> {
         Some(("prof", matches)) => crate::prof::run(matches),
         Some(("route", matches)) => crate::route::run(matches),
         Some(("simulate", matches)) => crate::simulate::run(matches),
+        Some(("stripes", matches)) => crate::stripes::run(matches),
         Some(("completions", matches)) => completions(matches),
         Some(("docs", matches)) => match matches.get_one::<PathBuf>("DIR") {
             Some(dir) if matches.get_flag("commands") => {

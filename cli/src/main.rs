@@ -18,6 +18,7 @@ mod needs;
 mod prof;
 mod route;
 mod simulate;
+mod stripes;
 mod tuned;
 
 fn main() {

@@ -1,6 +1,6 @@
 //! How a job is spread over hosts: which rank runs where, and what agents are told.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
 use crate::args::{self, Input, Launcher, NET_TIMEOUT, Options, Request};
@@ -265,8 +265,19 @@ pub struct Reach {
 /// # Errors
 /// A variable of the environment cannot be read.
 pub fn reach() -> Result<Reach, LaunchError> {
-    let mut options = Options::new("pvm");
-    args::from_variables(&mut options, |name| std::env::var_os(name))?;
+    reach_by(None)
+}
+
+/// As [`reach`]; a launch agent that is given counts before that of the environment.
+///
+/// # Errors
+/// As there, and an agent that is no command.
+pub fn reach_by(agent: Option<&OsStr>) -> Result<Reach, LaunchError> {
+    let mut options = Options::new("hpvm");
+    args::from_variables(&mut options, |name| match agent {
+        Some(agent) if name == args::LAUNCH_AGENT => Some(agent.to_owned()),
+        _ => std::env::var_os(name),
+    })?;
     Ok(Reach { words: words(&options), raw: by_srun(&options), patience: patience(None)? })
 }
 

@@ -62,6 +62,19 @@ impl File {
         Ok(File { inner, path: path.to_owned(), amode, stale })
     }
 
+    /// A file that is open already, on the host's own disk.
+    pub(crate) fn over(inner: std::fs::File, path: &Path, amode: Amode) -> File {
+        File { inner, path: path.to_owned(), amode, stale: false }
+    }
+
+    /// What stands for a file whose data lie elsewhere: it has a name and a mode, and whatever is done to its
+    /// bytes fails.
+    pub fn nowhere(path: &Path, amode: Amode) -> Result<File> {
+        let mut options = OpenOptions::new();
+        let inner = options.read(true).custom_flags(libc::O_PATH | libc::O_CLOEXEC).open("/");
+        Ok(File::over(inner.map_err(|e| error::of("cannot open", path, &e))?, path, amode))
+    }
+
     pub fn path(&self) -> &Path {
         &self.path
     }

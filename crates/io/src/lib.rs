@@ -15,6 +15,7 @@ mod hints;
 mod lock;
 mod pointer;
 mod sieve;
+pub mod stripes;
 pub mod two_phase;
 mod view;
 

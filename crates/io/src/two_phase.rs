@@ -2,6 +2,8 @@
 //! of which owns a part of the file and moves it in large runs. Only plans are made here.
 
 use crate::file::Extent;
+use crate::stripes::Layout;
+use std::ops::Range;
 
 /// What one rank wants to access in a collective call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,11 +52,19 @@ pub fn interleave(accesses: &[Access]) -> bool {
 pub struct Plan {
     start: u64,
     end: u64,
-    /// Bytes of the file that one aggregator owns.
-    domain: u64,
     /// Bytes of the file that an aggregator moves in one round.
     window: u64,
     aggregators: u32,
+    shares: Shares,
+}
+
+/// What each aggregator owns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shares {
+    /// One part of so many bytes.
+    Domains(u64),
+    /// A stripe of the file.
+    Stripes(Layout),
 }
 
 /// Domains begin at multiples of this many bytes where they can: file systems keep pages and lock them.
@@ -63,14 +73,20 @@ const ALIGNMENT: u64 = 4096;
 impl Plan {
     /// Shares what the accesses span out among `aggregators`, to be moved by `window` bytes at a time.
     pub fn new(accesses: &[Access], aggregators: u32, window: u64) -> Plan {
-        let there = || accesses.iter().filter(|a| a.runs > 0);
-        let start = there().map(|a| a.start).min().unwrap_or(0);
+        let (start, end) = span(accesses);
         let start = start - start % ALIGNMENT;
-        let end = there().map(|a| a.end).max().unwrap_or(start);
         let aggregators = aggregators.max(1);
         let share = (end - start).div_ceil(u64::from(aggregators));
         let domain = share.next_multiple_of(ALIGNMENT).max(ALIGNMENT);
-        Plan { start, end, domain, window: window.max(ALIGNMENT), aggregators }
+        let window = window.max(ALIGNMENT);
+        Plan { start, end, window, aggregators, shares: Shares::Domains(domain) }
+    }
+
+    /// Each aggregator moves what lies in one stripe of the file.
+    pub fn striped(accesses: &[Access], layout: Layout, window: u64) -> Plan {
+        let (start, end) = span(accesses);
+        let aggregators = layout.count as u32;
+        Plan { start, end, window, aggregators, shares: Shares::Stripes(layout) }
     }
 
     pub fn aggregators(&self) -> u32 {
@@ -79,16 +95,56 @@ impl Plan {
 
     /// Rounds that all ranks go through together.
     pub fn rounds(&self) -> u64 {
-        self.domain.min(self.end - self.start).div_ceil(self.window)
+        match self.shares {
+            Shares::Domains(domain) => domain.min(self.end - self.start).div_ceil(self.window),
+            Shares::Stripes(layout) => {
+                let rows = self.rows(layout);
+                (rows.end - rows.start).div_ceil(self.rows_of_round(layout))
+            }
+        }
     }
 
-    /// The bytes of the file that an aggregator moves in a round; empty where it has none left.
-    pub fn window(&self, aggregator: u32, round: u64) -> (u64, u64) {
-        let domain = self.start + u64::from(aggregator) * self.domain;
-        let domain_end = (domain + self.domain).min(self.end);
-        let from = (domain + round * self.window).min(domain_end);
-        (from, (from + self.window).min(domain_end).max(from))
+    /// The ranges of the file that an aggregator moves in a round, in order; none where it has none left.
+    pub fn windows(&self, aggregator: u32, round: u64) -> Vec<(u64, u64)> {
+        match self.shares {
+            Shares::Domains(bytes) => {
+                let domain = self.start + u64::from(aggregator) * bytes;
+                let domain_end = (domain + bytes).min(self.end);
+                let from = domain + round * self.window;
+                let to = (from + self.window).min(domain_end);
+                if from < to { vec![(from, to)] } else { Vec::new() }
+            }
+            Shares::Stripes(layout) => {
+                let (rows, each) = (self.rows(layout), self.rows_of_round(layout));
+                let first = rows.start + round * each;
+                let unit_of = |row: u64| {
+                    let unit =
+                        row.saturating_mul(layout.count).saturating_add(u64::from(aggregator));
+                    let at = unit.saturating_mul(layout.unit);
+                    (at.max(self.start), at.saturating_add(layout.unit).min(self.end))
+                };
+                let units = (first..(first + each).min(rows.end)).map(unit_of);
+                units.filter(|(from, to)| from < to).collect()
+            }
+        }
     }
+
+    /// Rows are what lies side by side in all stripes: one unit of each.
+    fn rows(&self, layout: Layout) -> Range<u64> {
+        let row = layout.unit.saturating_mul(layout.count);
+        self.start / row..self.end.div_ceil(row)
+    }
+
+    fn rows_of_round(&self, layout: Layout) -> u64 {
+        (self.window / layout.unit).max(1)
+    }
+}
+
+/// The first byte that anybody accesses, and the one behind the last.
+fn span(accesses: &[Access]) -> (u64, u64) {
+    let there = || accesses.iter().filter(|a| a.runs > 0);
+    let start = there().map(|a| a.start).min().unwrap_or(0);
+    (start, there().map(|a| a.end).max().unwrap_or(start))
 }
 
 /// The extents of one rank, in the order of the file, of which windows are cut out one after the other.
@@ -168,6 +224,42 @@ mod tests {
     }
 
     proptest! {
+        /// The same where aggregators own stripes: and what they get lies in theirs.
+        #[test]
+        fn stripes_share_everything_out(
+            pieces in prop::collection::vec((0u64..9000, 1u64..9000), 0..30),
+            count in 1u64..5,
+            unit in 1u64..5000,
+            window in 1u64..20_000,
+        ) {
+            let list = extents(&pieces);
+            let access = Access::of(list.iter().copied());
+            let layout = Layout { unit, count };
+            let plan = Plan::striped(&[Access::default(), access], layout, window);
+            let cutter = Cutter::new(list.iter().copied());
+            let mut cuts = Vec::new();
+            for aggregator in 0..plan.aggregators() {
+                for round in 0..plan.rounds() {
+                    let windows = plan.windows(aggregator, round);
+                    let bytes: u64 = windows.iter().map(|(from, to)| to - from).sum();
+                    prop_assert!(bytes <= window.max(unit));
+                    for (from, to) in windows {
+                        prop_assert_eq!(layout.place(from).0, u64::from(aggregator));
+                        prop_assert_eq!(from / unit, (to - 1) / unit);
+                        cuts.push(cutter.cut((from, to)));
+                    }
+                }
+            }
+            cuts.retain(|cut| cut.len > 0);
+            cuts.sort_by_key(|cut| cut.at);
+            let mut next = 0;
+            for cut in &cuts {
+                prop_assert_eq!(cut.at, next);
+                next += cut.len;
+            }
+            prop_assert_eq!(next, access.bytes);
+        }
+
         /// The windows of all aggregators and rounds hold every byte once, in the stream's order.
         #[test]
         fn windows_share_everything_out(
@@ -181,7 +273,8 @@ mod tests {
             let cutter = Cutter::new(list.iter().copied());
             let mut cuts: Vec<Cut> = (0..plan.aggregators())
                 .flat_map(|a| (0..plan.rounds()).map(move |r| (a, r)))
-                .map(|(a, r)| cutter.cut(plan.window(a, r)))
+                .flat_map(|(a, r)| plan.windows(a, r))
+                .map(|window| cutter.cut(window))
                 .filter(|cut| cut.len > 0)
                 .collect();
             cuts.sort_by_key(|cut| cut.at);

@@ -53,6 +53,7 @@ mod sites;
 mod sites_coll;
 mod solo;
 mod strangers;
+mod stripes;
 mod stuck;
 mod tables;
 mod threads;

@@ -89,6 +89,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "coll",
             "counters",
             "gateway",
+            "io",
             "job",
             "launch",
             "linkage",

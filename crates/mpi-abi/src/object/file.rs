@@ -3,7 +3,7 @@
 use super::comm::CommObject;
 use super::errhandler::Handler;
 use super::{Objects, bad_handle, too_many};
-use crate::body::io::SharedPointer;
+use crate::body::io::{SharedPointer, Striped};
 use crate::generated::constants::{MPI_COMM_NULL, MPI_Comm, MPI_FILE_NULL, MPI_File};
 use hpvm_io::{Hints, View};
 use hpvm_mpi::error::Result;
@@ -20,6 +20,8 @@ pub struct FileObject {
     /// The host of each rank, by any number; all the same on one host.
     pub hosts: Vec<u64>,
     pub shared: SharedPointer,
+    /// Where the data lie if they lie in stripes; then `file` has none.
+    pub stripes: Option<Striped>,
     state: Mutex<State>,
 }
 
@@ -52,10 +54,11 @@ impl FileObject {
         object: Arc<CommObject>,
         comm: MPI_Comm,
         hosts: Vec<u64>,
-        shared: SharedPointer,
+        (shared, stripes): (SharedPointer, Option<Striped>),
         state: State,
     ) -> FileObject {
-        FileObject { file: Arc::new(file), object, comm, hosts, shared, state: Mutex::new(state) }
+        let (file, state) = (Arc::new(file), Mutex::new(state));
+        FileObject { file, object, comm, hosts, shared, stripes, state }
     }
 
     /// The changing parts. Held for moments only, never across a callback or a wait for others.
@@ -71,6 +74,12 @@ impl FileObject {
         self.comm().rank() as usize
     }
 
+    /// Bytes of the file.
+    pub fn length(&self) -> Result<u64> {
+        self.stripes.as_ref().map_or_else(|| self.file.size(), |striped| Ok(striped.size()))
+    }
+
+    /// Ranks that have it open.
     pub fn size(&self) -> usize {
         self.comm().group().size() as usize
     }

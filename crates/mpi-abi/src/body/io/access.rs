@@ -2,6 +2,7 @@
 
 use super::collective;
 use super::datarep::Conversion;
+use super::striped::check_together;
 use super::transfer::{Direction, Memory, Transfer};
 use crate::body::check::wrong;
 use crate::object::file::FileObject;
@@ -78,6 +79,7 @@ impl<'a> Access<'a> {
     /// # Safety
     /// The memory is valid for the direction.
     pub unsafe fn run(&self, direction: Direction) -> Result<u64> {
+        check_together(self.file)?;
         let Transfer { view, position, bytes, .. } = &self.transfer;
         let lock = match self.atomic && *bytes > 0 {
             true => {

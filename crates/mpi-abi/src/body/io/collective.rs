@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 /// The memory of the access is valid for the direction.
 pub unsafe fn run(access: &Access<'_>, direction: Direction) -> Result<u64> {
     let file = access.file;
-    if file.size() == 1 {
+    if file.size() == 1 && file.stripes.is_none() {
         // SAFETY: the caller's promise.
         return unsafe { access.run(direction) };
     }
@@ -37,23 +37,35 @@ pub unsafe fn run(access: &Access<'_>, direction: Direction) -> Result<u64> {
         })
         .collect();
     // Rank 0's wish counts: hints should be the same everywhere, but need not.
+    let any = accesses.iter().any(|a| a.runs > 0);
     let gathers = match all[0][4] {
+        _ if file.stripes.is_some() => any,
         NEVER => false,
-        ALWAYS => accesses.iter().any(|a| a.runs > 0),
+        ALWAYS => any,
         _ => two_phase::pays(&accesses),
     };
     if !gathers {
         // SAFETY: the caller's promise.
-        return unsafe { access.run(direction) };
+        return if file.stripes.is_some() { Ok(0) } else { unsafe { access.run(direction) } };
     }
-    let aggregators = aggregators(file, all[0][4] >> 8);
-    let plan = Plan::new(&accesses, aggregators.len() as u32, access.transfer.hints.gather_bytes);
+    // As is the window that it asks for.
+    let window = [access.transfer.hints.gather_bytes];
+    let window = agree::all_words(file.comm, file.size(), window)?[0][0];
+    let (plan, aggregators) = match &file.stripes {
+        Some(striped) => {
+            (Plan::striped(&accesses, striped.layout(), window), striped.owners().to_vec())
+        }
+        None => {
+            let aggregators = aggregators(file, all[0][4] >> 8);
+            (Plan::new(&accesses, aggregators.len() as u32, window), aggregators)
+        }
+    };
     let rounds = Rounds {
         file,
         cutter: Cutter::new(
             access.transfer.view.extents(access.transfer.position, access.transfer.bytes),
         ),
-        plan: agreed(file, plan, &accesses, aggregators.len() as u32, &access.transfer.hints)?,
+        plan,
         aggregators,
     };
     // SAFETY: the caller's promise.
@@ -63,7 +75,13 @@ pub unsafe fn run(access: &Access<'_>, direction: Direction) -> Result<u64> {
             Direction::Read => rounds.read(access),
         }
     };
-    agree::together(file, moved)
+    let moved = agree::together(file, moved);
+    if let (Some(striped), Direction::Write) = (&file.stripes, direction) {
+        // The same on all ranks: all know how it has ended.
+        let end = accesses.iter().map(|a| a.end).max().unwrap_or(0);
+        striped.written(file, moved.is_ok(), end)?;
+    }
+    moved
 }
 
 const AUTOMATIC: u64 = 0;
@@ -83,21 +101,6 @@ fn wants(hints: &Hints, direction: Direction) -> u64 {
         When::Never => NEVER,
     };
     u64::from(hints.aggregators) << 8 | when
-}
-
-/// The window that rank 0's hints ask for counts for all.
-fn agreed(
-    file: &FileObject,
-    plan: Plan,
-    accesses: &[two_phase::Access],
-    aggregators: u32,
-    hints: &Hints,
-) -> Result<Plan> {
-    let windows = agree::all_words(file.comm, file.size(), [hints.gather_bytes])?;
-    match windows[0][0] == hints.gather_bytes {
-        true => Ok(plan),
-        false => Ok(Plan::new(accesses, aggregators, windows[0][0])),
-    }
 }
 
 /// The ranks that gather: as many as were asked for, else the first of each host.
@@ -123,29 +126,32 @@ struct Rounds<'a> {
 /// What one round moves: parts of this rank's stream, by the rank of the aggregator, and the pieces of
 /// others that this rank gathers, by their rank.
 struct Round {
-    cuts: Vec<Cut>,
+    cuts: Vec<Vec<Cut>>,
     pieces: Vec<Vec<Extent>>,
 }
 
 impl Rounds<'_> {
     /// Tells the aggregators which pieces they get or give in a round.
     fn round(&self, number: u64) -> Result<Round> {
-        let mut cuts = vec![Cut::default(); self.file.size()];
+        let mut cuts = vec![Vec::new(); self.file.size()];
         for (aggregator, rank) in self.aggregators.iter().enumerate() {
-            cuts[*rank] = self.cutter.cut(self.plan.window(aggregator as u32, number));
+            let windows = self.plan.windows(aggregator as u32, number);
+            let cut = windows.into_iter().map(|window| self.cutter.cut(window));
+            cuts[*rank] = cut.filter(|cut| cut.len > 0).collect();
         }
-        let counts: Vec<_> = cuts.iter().map(|cut| [cut.extents.len() as u64]).collect();
+        let extents = |cuts: &Vec<Cut>| cuts.iter().map(|cut| cut.extents.len()).sum::<usize>();
+        let counts: Vec<_> = cuts.iter().map(|cuts| [extents(cuts) as u64]).collect();
         let incoming = agree::exchange_words(self.file.comm, &counts)?;
-        let lists: Vec<u8> = cuts.iter().flat_map(|cut| encode(&cut.extents)).collect();
-        let send = parts(cuts.iter().map(|cut| cut.extents.len() * PIECE));
+        let lists: Vec<u8> = cuts.iter().flatten().flat_map(|cut| encode(&cut.extents)).collect();
+        let send = parts(cuts.iter().map(|cuts| extents(cuts) * PIECE));
         let recv = parts(incoming.iter().map(|[n]| *n as usize * PIECE));
         let mut gathered = vec![0; end(&recv)];
         agree::exchange_bytes(self.file.comm, (&lists, &send), (&mut gathered, &recv))?;
         let pieces: Vec<_> =
             recv.iter().map(|(at, len)| decode(&gathered[*at..at + len])).collect();
         let me = self.aggregators.iter().position(|rank| *rank == self.file.rank());
-        let window = me.map_or((0, 0), |me| self.plan.window(me as u32, number));
-        pieces.iter().try_for_each(|list| check(list, window))?;
+        let windows = me.map_or(Vec::new(), |me| self.plan.windows(me as u32, number));
+        pieces.iter().try_for_each(|list| check(list, &windows))?;
         Ok(Round { cuts, pieces })
     }
 
@@ -157,13 +163,13 @@ impl Rounds<'_> {
             let round = self.round(number)?;
             let mut mine = Vec::new();
             let mut staging = Vec::new();
-            for cut in &round.cuts {
+            for cut in round.cuts.iter().flatten() {
                 // SAFETY: the caller's promise; a cut lies inside the stream.
                 mine.extend_from_slice(unsafe {
                     access.transfer.memory.read(cut.at, cut.len, &mut staging)
                 });
             }
-            let send = parts(round.cuts.iter().map(|cut| cut.len as usize));
+            let send = parts(round.cuts.iter().map(|cuts| bytes(cuts)));
             let recv = parts(round.pieces.iter().map(|list| total(list)));
             let mut gathered = vec![0; end(&recv)];
             agree::exchange_bytes(self.file.comm, (&mine, &send), (&mut gathered, &recv))?;
@@ -184,18 +190,31 @@ impl Rounds<'_> {
         let mut run: Vec<u8> = Vec::new();
         let mut start = 0;
         for (piece, at) in sorted {
-            if piece.at != start + run.len() as u64 && !run.is_empty() {
-                self.file.file.write_at(start, &run)?;
+            let place = self.place(piece.at);
+            if place != start + run.len() as u64 && !run.is_empty() {
+                self.store(start, &run)?;
                 run.clear();
             }
             if run.is_empty() {
-                start = piece.at;
+                start = place;
             }
             run.extend_from_slice(&data[at..at + piece.len as usize]);
         }
         match run.is_empty() {
             true => Ok(()),
-            false => self.file.file.write_at(start, &run),
+            false => self.store(start, &run),
+        }
+    }
+
+    /// Where a byte of the file lies in what this rank writes to and reads from.
+    fn place(&self, at: u64) -> u64 {
+        self.file.stripes.as_ref().map_or(at, |striped| striped.layout().place(at).1)
+    }
+
+    fn store(&self, place: u64, data: &[u8]) -> Result<()> {
+        match &self.file.stripes {
+            Some(striped) => striped.own()?.write_at(place, data),
+            None => self.file.file.write_at(place, data),
         }
     }
 
@@ -216,15 +235,18 @@ impl Rounds<'_> {
             });
             let words: Vec<_> = there.iter().map(|n| [*n as u64]).collect();
             let got = agree::exchange_words(self.file.comm, &words)?;
-            let take = parts(round.cuts.iter().map(|cut| cut.len as usize));
+            let take = parts(round.cuts.iter().map(|cuts| bytes(cuts)));
             let mut mine = vec![0; end(&take)];
             agree::exchange_bytes(self.file.comm, (&out, &give), (&mut mine, &take))?;
-            for ((cut, (at, _)), [n]) in round.cuts.iter().zip(&take).zip(&got) {
-                let n = (*n).min(cut.len);
-                // SAFETY: the caller's promise; a cut lies inside the stream.
-                unsafe { access.transfer.memory.write(cut.at, &mine[*at..at + n as usize]) };
-                if cut.len > 0 {
+            for ((cuts, (at, _)), [there]) in round.cuts.iter().zip(&take).zip(&got) {
+                let (mut at, mut there) = (*at, *there);
+                for cut in cuts {
+                    let n = there.min(cut.len);
+                    // SAFETY: the caller's promise; a cut lies inside the stream.
+                    unsafe { access.transfer.memory.write(cut.at, &mine[at..at + n as usize]) };
                     parts_read.push((cut.at, cut.len, n));
+                    at += cut.len as usize;
+                    there -= n;
                 }
             }
         }
@@ -244,14 +266,21 @@ impl Rounds<'_> {
         else {
             return Ok(vec![0; pieces.len()]);
         };
-        let mut whole = vec![0; (last - first.at) as usize];
-        let there = self.file.file.read_at(first.at, &mut whole)?;
+        let start = self.place(first.at);
+        let mut whole = vec![0; (self.place(last - 1) + 1 - start) as usize];
+        let file_end = match &self.file.stripes {
+            Some(striped) => {
+                // What a stripe does not have of the file's bytes is a hole in it.
+                striped.own()?.read_at(start, &mut whole)?;
+                striped.size()
+            }
+            None => first.at + self.file.file.read_at(start, &mut whole)? as u64,
+        };
         for (piece, at) in &sorted {
-            let from = (piece.at - first.at) as usize;
-            let len = (piece.len as usize).min(there.saturating_sub(from));
+            let from = (self.place(piece.at) - start) as usize;
+            let len = piece.len.min(file_end.saturating_sub(piece.at)) as usize;
             out[*at..at + len].copy_from_slice(&whole[from..from + len]);
         }
-        let file_end = first.at + there as u64;
         let had = |list: &Vec<Extent>| {
             list.iter().map(|p| file_end.saturating_sub(p.at).min(p.len) as usize).sum()
         };
@@ -296,14 +325,16 @@ fn encode(extents: &[Extent]) -> impl Iterator<Item = u8> + '_ {
     extents.iter().flat_map(|e| [e.at.to_le_bytes(), e.len.to_le_bytes()].into_iter().flatten())
 }
 
-/// What another rank asks for is an allegation: its pieces have to lie in our window, in order.
-fn check(list: &[Extent], (from, to): (u64, u64)) -> Result<()> {
-    let mut next = from;
+/// What another rank asks for is an allegation: its pieces have to lie in our windows, in order.
+fn check(list: &[Extent], windows: &[(u64, u64)]) -> Result<()> {
+    let mut next = 0;
     for piece in list {
-        let end = piece.at.checked_add(piece.len).filter(|end| piece.at >= next && *end <= to);
+        let window = windows.get(windows.partition_point(|(_, to)| *to <= piece.at));
+        let fits = |end: u64| window.is_some_and(|(from, to)| piece.at >= *from && end <= *to);
+        let end = piece.at.checked_add(piece.len).filter(|end| piece.at >= next && fits(*end));
         let Some(end) = end else {
             let text = format!(
-                "a rank asks for {} bytes from byte {} on; expected them in order inside {from} to {to}",
+                "a rank asks for {} bytes from byte {} on; expected them in order inside {windows:?}",
                 piece.len, piece.at
             );
             return Err(wrong(Class::Other, text));
@@ -311,6 +342,11 @@ fn check(list: &[Extent], (from, to): (u64, u64)) -> Result<()> {
         next = end;
     }
     Ok(())
+}
+
+/// Bytes of a rank's cuts.
+fn bytes(cuts: &[Cut]) -> usize {
+    cuts.iter().map(|cut| cut.len as usize).sum()
 }
 
 fn decode(bytes: &[u8]) -> Vec<Extent> {

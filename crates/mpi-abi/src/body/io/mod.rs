@@ -15,6 +15,7 @@ mod pointer;
 mod properties;
 mod shared;
 mod shared_pointer;
+mod striped;
 mod transfer;
 mod view;
 
@@ -28,9 +29,11 @@ pub use pointer::*;
 pub use properties::*;
 pub use shared::*;
 pub use shared_pointer::SharedPointer;
+pub use striped::Striped;
 pub use view::*;
 
 use self::access::Access;
+use self::open::delete;
 use self::transfer::Direction;
 use crate::body::check::wrong;
 use crate::body::errh::raise_file;
@@ -93,6 +96,7 @@ unsafe fn with_request(
 ) -> c_int {
     on_file(function, handle, |file| {
         crate::body::check::out("request", request)?;
+        striped::check_together(file)?;
         let access = body(file)?;
         // SAFETY: the caller's promise.
         let id = match unsafe { background::done_at_once(&access, direction) } {

@@ -1,5 +1,6 @@
 //! Opening, closing and deleting files (section 14.2).
 
+use super::striped::{self, Ranks};
 use super::{SharedPointer, background, on_file, on_no_file};
 use crate::body::agree;
 use crate::body::check::{out, text, wrong};
@@ -127,16 +128,56 @@ fn open_together(
     let (comm, size, rank) = (private.handle, private.size(), private.rank());
     agree::same_on(comm, size, Class::Amode, "the access mode", bits as u32 as u64)?;
     let (path, amode, info) = agree::together_on(comm, size, arguments)?;
-    let first = if rank == 0 { Some(File::open(&path, amode, true)) } else { None };
+    let ranks = Ranks { comm, size, rank };
+    let (file, stripes) = match striped::open(ranks, &path, amode, &info)? {
+        Some(stripes) => match agree::together_on(comm, size, File::nowhere(&path, amode)) {
+            Ok(file) => (file, Some(stripes)),
+            Err(error) => {
+                stripes.abandon(rank, &path);
+                return Err(error);
+            }
+        },
+        None => (open_plain(private, &path, amode)?, None),
+    };
+    let length = stripes.as_ref().map_or_else(|| file.size(), |stripes| Ok(stripes.size()));
+    match start(private, amode, length, &info) {
+        Ok((shared, state)) => {
+            let (object, hosts) = (private.object.clone(), private.hosts.clone());
+            Ok(FileObject::new(file, object, comm, hosts, (shared, stripes), state))
+        }
+        Err(error) => {
+            if let Some(stripes) = stripes {
+                stripes.abandon(rank, &path);
+            }
+            Err(error)
+        }
+    }
+}
+
+/// A file that all ranks have open.
+fn open_plain(private: &Private, path: &Path, amode: Amode) -> Result<File> {
+    let (comm, size) = (private.handle, private.size());
+    let first = if private.rank() == 0 { Some(File::open(path, amode, true)) } else { None };
     let first = agree::together_on(comm, size, first.transpose())?;
     let file = match first {
         Some(file) => Ok(file),
-        None => File::open(&path, amode, false),
+        None => File::open(path, amode, false),
     };
     let file = agree::together_on(comm, size, file)?;
     check_identity(private, &file)?;
+    Ok(file)
+}
+
+/// The pointers and hints that a file of such a length begins with.
+fn start(
+    private: &Private,
+    amode: Amode,
+    length: Result<u64>,
+    info: &Info,
+) -> Result<(SharedPointer, State)> {
+    let (comm, size, rank) = (private.handle, private.size(), private.rank());
     let shared = agree::together_on(comm, size, shared_pointer(private)?)?;
-    let end = if amode.appends() { file.size() } else { Ok(0) };
+    let end = if amode.appends() { length } else { Ok(0) };
     let set = end.and_then(|end| {
         if rank == 0 {
             shared.set(end)?;
@@ -162,8 +203,7 @@ fn open_together(
         handler: default_file_handler(),
         split: None,
     };
-    let (object, hosts) = (private.object.clone(), private.hosts.clone());
-    Ok(FileObject::new(file, object, comm, hosts, shared, state))
+    Ok((shared, state))
 }
 
 /// A path may name another file on each host: then nobody opens it.
@@ -222,17 +262,19 @@ pub unsafe fn file_close(fh: *mut MPI_File) -> c_int {
         background::finish(&file.file)?;
         // Everybody is done with it.
         agree::barrier(file.comm)?;
-        let deleted = match file.file.amode().deletes_on_close() && file.rank() == 0 {
-            true => delete(file.file.path()),
-            false => Ok(()),
+        let ended = match &file.stripes {
+            Some(striped) => striped.close(file),
+            None => {
+                let deletes = file.file.amode().deletes_on_close() && file.rank() == 0;
+                agree::together(file, if deletes { delete(file.file.path()) } else { Ok(()) })
+            }
         };
-        let deleted = agree::together(file, deleted);
         let freed = file.shared.free();
         let mut comm = file.comm;
         // SAFETY: the file's own handle, which nobody else has.
         unsafe { crate::body::comm::comm_free(&mut comm) };
         enter()?.objects.files.remove(handle.0);
-        deleted.and(freed)
+        ended.and(freed)
     });
     if code == MPI_SUCCESS {
         // SAFETY: as above.
@@ -241,7 +283,7 @@ pub unsafe fn file_close(fh: *mut MPI_File) -> c_int {
     code
 }
 
-fn delete(path: &Path) -> Result<()> {
+pub(super) fn delete(path: &Path) -> Result<()> {
     std::fs::remove_file(path).map_err(|e| hpvm_io::error::of("cannot delete", path, &e))
 }
 
@@ -249,6 +291,6 @@ pub unsafe fn file_delete(filename: *const c_char, info: MPI_Info) -> c_int {
     on_no_file("MPI_File_delete", || {
         info::copy_or_empty(info)?;
         // SAFETY: the caller's promise.
-        delete(&unsafe { path(filename)? })
+        striped::delete_all(&unsafe { path(filename)? })
     })
 }

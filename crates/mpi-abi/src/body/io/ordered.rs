@@ -26,10 +26,18 @@ unsafe fn in_order(file: &FileObject, direction: Direction, memory: Result<Memor
     let start = all[0][1];
     let before: u64 = all[..file.rank()].iter().map(|[n, _]| n).sum();
     let total: u64 = all.iter().map(|[n, _]| n).sum();
-    let moved = Access::new(file, direction, start + before, memory).and_then(|access| {
-        // SAFETY: the caller's promise.
-        unsafe { access.run(direction) }
-    });
+    let access = Access::new(file, direction, start + before, memory);
+    let moved = match file.stripes.is_some() {
+        // All ranks take part in the access, or none.
+        true => agree::together(file, access).and_then(|access| {
+            // SAFETY: the caller's promise.
+            unsafe { access.run_together(direction) }
+        }),
+        false => access.and_then(|access| {
+            // SAFETY: the caller's promise.
+            unsafe { access.run(direction) }
+        }),
+    };
     let set = if file.rank() == 0 { file.shared.set(start + total) } else { Ok(()) };
     // Nobody uses the pointer again before it has been moved.
     agree::together(file, set)?;

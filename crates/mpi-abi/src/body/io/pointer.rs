@@ -22,7 +22,7 @@ fn target(
     let base = match whence {
         MPI_SEEK_SET => 0,
         MPI_SEEK_CUR => now,
-        MPI_SEEK_END => view.stream_end(file.file.size()?) / view.etype_bytes(),
+        MPI_SEEK_END => view.stream_end(file.length()?) / view.etype_bytes(),
         other => {
             let text =
                 format!("whence is {other}; expected MPI_SEEK_SET, MPI_SEEK_CUR or MPI_SEEK_END");

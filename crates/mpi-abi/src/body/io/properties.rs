@@ -1,5 +1,6 @@
 //! Sizes, groups, hints, atomicity and sync (sections 14.2 and 14.6).
 
+use super::striped::check_plain;
 use super::{not_negative, on_file};
 use crate::body::agree;
 use crate::body::check::{out, wrong};
@@ -26,6 +27,9 @@ pub unsafe fn file_set_size(fh: MPI_File, size: MPI_Offset) -> c_int {
         let checked = check_writable(file).and_then(|()| not_negative("size", size));
         let bytes = agree::together(file, checked)?;
         agree::same(file, "the size", bytes)?;
+        if let Some(striped) = &file.stripes {
+            return striped.set_size(file, bytes);
+        }
         let first = file.rank() == 0;
         agree::together(file, if first { file.file.set_size(bytes) } else { Ok(()) })?;
         file.file.refresh();
@@ -38,6 +42,9 @@ pub unsafe fn file_preallocate(fh: MPI_File, size: MPI_Offset) -> c_int {
         let checked = check_writable(file).and_then(|()| not_negative("size", size));
         let bytes = agree::together(file, checked)?;
         agree::same(file, "the size", bytes)?;
+        if let Some(striped) = &file.stripes {
+            return striped.preallocate(file, bytes);
+        }
         let first = file.rank() == 0;
         agree::together(file, if first { file.file.preallocate(bytes) } else { Ok(()) })?;
         file.file.refresh();
@@ -48,7 +55,7 @@ pub unsafe fn file_preallocate(fh: MPI_File, size: MPI_Offset) -> c_int {
 pub unsafe fn file_get_size(fh: MPI_File, size: *mut MPI_Offset) -> c_int {
     on_file("MPI_File_get_size", fh, |file| {
         out("size", size)?;
-        let bytes = file.file.size()?;
+        let bytes = file.length()?;
         // SAFETY: checked above.
         unsafe { *size = MPI_Offset::try_from(bytes).unwrap_or(MPI_Offset::MAX) };
         Ok(())
@@ -91,6 +98,8 @@ pub unsafe fn file_get_info(fh: MPI_File, info_used: *mut MPI_Info) -> c_int {
         let (key, value) = info::ALLOC_KINDS;
         used.set(key, value);
         file.state().hints.list().iter().for_each(|(key, value)| used.set(key, value));
+        let striping = file.stripes.iter().flat_map(|striped| striped.hints());
+        striping.for_each(|(key, value)| used.set(key, &value));
         let made = info::add(used)?;
         // SAFETY: checked above.
         unsafe { *info_used = made };
@@ -101,6 +110,9 @@ pub unsafe fn file_get_info(fh: MPI_File, info_used: *mut MPI_Info) -> c_int {
 pub unsafe fn file_set_atomicity(fh: MPI_File, flag: c_int) -> c_int {
     on_file("MPI_File_set_atomicity", fh, |file| {
         agree::same(file, "the flag", u64::from(flag != 0))?;
+        if flag != 0 {
+            check_plain(file, "there is no atomic mode")?;
+        }
         file.state().atomic = flag != 0;
         Ok(())
     })
@@ -117,6 +129,10 @@ pub unsafe fn file_get_atomicity(fh: MPI_File, flag: *mut c_int) -> c_int {
 
 pub unsafe fn file_sync(fh: MPI_File) -> c_int {
     on_file("MPI_File_sync", fh, |file| {
+        if let Some(striped) = &file.stripes {
+            agree::together(file, check_writable(file))?;
+            return striped.sync(file);
+        }
         let synced = check_writable(file).and_then(|()| file.file.sync());
         agree::together(file, synced)?;
         // What all have brought to the device is there for all.
