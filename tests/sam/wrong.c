@@ -48,6 +48,9 @@ static void twice(void) { update_42(), update_42(); }
 static void end_update(void) { sam_end_update(name_of(42)); }
 static void chaotic_end(void) { sam_end_chaotic(name_of(42)); }
 static void push_far(void) { write_value(43, 0), sam_push(name_of(43), n); }
+static void push_negative(void) { write_value(43, 0), sam_push(name_of(43), -1); }
+static void task_huge(void) { sam_task_add("", SIZE_MAX); }
+static void task_large(void) { sam_task_add("", (size_t)1 << 60); }
 static void add_task(void) { sam_task_add("12345", 5); }
 static void short_task(void) { char few[4]; add_task(), sam_task_next(few, sizeof few, NULL); }
 static void begin_twice(void) { sam_value_begin(name_of(42), 1), sam_value_begin(name_of(42), 1); }
@@ -75,6 +78,9 @@ static const struct {
     {"end_chaotic", make_42, chaotic_end},
     {"push", write_42, push_42},
     {"push_rank", nothing, push_far},
+    {"push_negative", nothing, push_negative},
+    {"task_huge", nothing, task_huge},
+    {"task_large", nothing, task_large},
     {"short_task", nothing, short_task},
     {"begin_twice", nothing, begin_twice},
     {"end_value", nothing, end_value},

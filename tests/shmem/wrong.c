@@ -23,6 +23,48 @@ static void misuse_handles(const char *what)
         shmem_team_destroy(SHMEM_TEAM_WORLD);
 }
 
+static void misuse_locks(const char *what, char *bytes)
+{
+    if (strcmp(what, "lock_twice") == 0)
+        shmem_set_lock(&cell), shmem_set_lock(&cell);
+    if (strcmp(what, "lock_free") == 0)
+        shmem_clear_lock(&cell);
+    if (strcmp(what, "lock_aligned") == 0)
+        shmem_set_lock((long *)(bytes + 4));
+    if (strcmp(what, "lock_other") == 0) {
+        if (me == 0)
+            shmem_set_lock(&cell);
+        shmem_barrier_all();
+        if (me == 1)
+            shmem_clear_lock(&cell);
+        shmem_barrier_all();
+    }
+}
+
+/* Each ends behind the heap. */
+static void misuse_collectives(const char *what, long *heap)
+{
+    const size_t many = (size_t)1 << 40;
+    if (strcmp(what, "fcollect") == 0)
+        shmem_long_fcollect(SHMEM_TEAM_WORLD, heap, &cell, many);
+    if (strcmp(what, "collect") == 0)
+        shmem_long_collect(SHMEM_TEAM_WORLD, heap, heap, many);
+    if (strcmp(what, "alltoall") == 0)
+        shmem_long_alltoall(SHMEM_TEAM_WORLD, heap, heap, many);
+    if (strcmp(what, "alltoalls") == 0)
+        shmem_long_alltoalls(SHMEM_TEAM_WORLD, heap, heap, 1, many, 1);
+    if (strcmp(what, "broadcast") == 0)
+        shmem_long_broadcast(SHMEM_TEAM_WORLD, heap, heap, many, 0);
+    if (strcmp(what, "reduce") == 0)
+        shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, heap, many);
+    if (strcmp(what, "to_all") == 0)
+        shmem_long_sum_to_all(heap, heap, 1 << 30, 0, 0, n, NULL, NULL);
+    if (strcmp(what, "scan") == 0)
+        shmem_long_sum_exscan(SHMEM_TEAM_WORLD, heap, heap, many);
+    if (strcmp(what, "check_reduce") == 0)
+        shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, heap, 9);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -69,5 +111,7 @@ int main(int argc, char **argv)
     if (strcmp(what, "check_sizes") == 0)
         shmem_malloc((size_t)(100 + me));
     misuse_handles(what);
+    misuse_locks(what, bytes);
+    misuse_collectives(what, heap);
     return end();
 }

@@ -104,8 +104,12 @@ pub unsafe extern "C" fn sam_prefetch(name: Name) {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sam_push(name: Name, rank: c_int) {
-    // A negative number becomes one that does not exist.
-    checked_for("sam_push", node("sam_push").push(name, rank as u32));
+    let function = "sam_push";
+    let node = node(function);
+    let Ok(to) = u32::try_from(rank) else {
+        end_with(function, &format!("push of value {name} to rank {rank}; expected 0 or more"))
+    };
+    checked_for(function, node.push(name, to));
 }
 
 #[unsafe(no_mangle)]
@@ -178,7 +182,10 @@ pub unsafe extern "C" fn sam_task_add(task: *const c_void, bytes: usize) {
     let task = match (task.is_null(), bytes) {
         (_, 0) => &[],
         (true, _) => end_with(function, &format!("{bytes} bytes at NULL")),
-        // SAFETY: the caller's promise.
+        (_, bytes) if isize::try_from(bytes).is_err() => {
+            end_with(function, &format!("there is no memory for a task of {bytes} bytes"))
+        }
+        // SAFETY: the caller's promise; no longer than any memory.
         (false, _) => unsafe { core::slice::from_raw_parts(task.cast::<u8>(), bytes) },
     };
     checked_for(function, node.task_add(task));

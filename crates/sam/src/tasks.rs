@@ -101,7 +101,10 @@ impl Machine {
         if self.tasks.idle {
             return Err(Fault::new("a task is added while the rank waits for one"));
         }
-        self.tasks.queue.push_back(task.to_vec());
+        let mut copy = Vec::new();
+        copy.try_reserve_exact(task.len()).map_err(|_| Fault::no_memory(task.len()))?;
+        copy.extend_from_slice(task);
+        self.tasks.queue.push_back(copy);
         self.give()?;
         self.settle()
     }

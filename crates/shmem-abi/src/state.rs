@@ -1,6 +1,7 @@
 //! What a PE knows between `shmem_init` and the last `shmem_finalize`.
 
 use crate::body::context::Context;
+use crate::body::lock::Held;
 use crate::body::team::TeamObject;
 use crate::races::{self, Races};
 use crate::types::{Ctx, DEFAULT, Name};
@@ -48,6 +49,7 @@ pub struct State {
     pub teams: Table<Arc<TeamObject>>,
     pub contexts: Table<Context>,
     pub sets: Mutex<BTreeMap<Strided, Arc<TeamObject>>>,
+    pub locks: Held,
     /// Operations that need a flush, and how many of them have had one.
     issued: AtomicU64,
     completed: AtomicU64,
@@ -98,6 +100,7 @@ impl State {
             teams: Table::new(),
             contexts: Table::new(),
             sets: Mutex::default(),
+            locks: Held::default(),
             issued: AtomicU64::new(0),
             completed: AtomicU64::new(0),
             quieting: Mutex::new(()),
@@ -164,6 +167,14 @@ impl State {
             )
         }
         (region, offset)
+    }
+
+    /// What begins in symmetric memory must end there. Collectives take other memory, too.
+    pub fn ends_inside(&self, name: Name, address: usize, len: usize) {
+        let begins = |region: &Region| address.wrapping_sub(region.base) < region.len;
+        if len > 0 && self.regions.iter().any(begins) {
+            self.symmetric(name, address, len);
+        }
     }
 
     pub fn heap(&self) -> MutexGuard<'_, Heap> {

@@ -8,7 +8,7 @@ use crate::kill::job::Job;
 use crate::random::{Random, seed};
 use crate::{sam, shmem};
 
-mod folders;
+pub mod folders;
 pub mod job;
 
 /// How long the launcher may take to end after a kill. Without load it takes milliseconds.

@@ -25,6 +25,17 @@ pub(super) fn count(name: Name, n: usize) -> MPI_Count {
     }
 }
 
+/// The buffers of a collective: `dest` and `source`, and how many bytes of each.
+pub(super) fn buffers(
+    name: Name,
+    (dest, to): (*mut u8, usize),
+    (source, from): (*const u8, usize),
+) {
+    let s = state(name);
+    s.ends_inside(name, dest.addr(), to);
+    s.ends_inside(name, source.addr(), from);
+}
+
 pub unsafe fn barrier_all(name: Name) {
     complete_all(state(name), name);
 }
@@ -72,6 +83,8 @@ pub(super) unsafe fn broadcast_bytes(
         fail(name, &format!("PE_root is {root}; expected 0 to {}", size - 1));
     }
     let is_root = root as usize == team.me;
+    let (to, from) = (if is_root && !keeps { 0 } else { len }, if is_root { len } else { 0 });
+    buffers(name, (dest, to), (source, from));
     let buffer = if is_root { source.cast_mut() } else { dest };
     let n = count(name, len);
     // SAFETY: the caller's promise; the root's buffer is only read.
@@ -112,6 +125,7 @@ pub(super) unsafe fn fcollect_bytes(
     (dest, source): (*mut u8, *const u8),
     len: usize,
 ) {
+    buffers(name, (dest, len.saturating_mul(team.size())), (source, len));
     let n = count(name, len);
     let source = sent(source, dest.wrapping_add(team.me.wrapping_mul(len)));
     // SAFETY: the caller's promise.
@@ -143,6 +157,7 @@ pub(super) unsafe fn collect_bytes(
     (dest, source): (*mut u8, *const u8),
     len: usize,
 ) {
+    buffers(name, (dest, 0), (source, len));
     let mine = count(name, len);
     let mut counts = vec![mine; team.size()];
     // SAFETY: a place for a number of each member.
@@ -150,14 +165,16 @@ pub(super) unsafe fn collect_bytes(
         let (from, to) = ((&raw const mine).cast(), counts.as_mut_ptr().cast());
         (mpi().MPI_Allgather_c)(from, 1, MPI_COUNT, to, 1, MPI_COUNT, team.comm)
     });
-    let mut end = 0;
+    let mut end: MPI_Count = 0;
     let displacements: Vec<_> = counts
         .iter()
         .map(|n| {
-            end += *n;
-            end - *n
+            let begin = end;
+            end = end.saturating_add(*n);
+            begin
         })
         .collect();
+    buffers(name, (dest, end as usize), (source, 0));
     let source = sent(source, dest.wrapping_add(displacements[team.me] as usize));
     let (counts, displacements) = (counts.as_ptr(), displacements.as_ptr().cast());
     // SAFETY: the caller's promise; arrays of a number for each member.
@@ -191,6 +208,8 @@ pub(super) unsafe fn alltoall_bytes(
     (dest, source): (*mut u8, *const u8),
     len: usize,
 ) {
+    let all = len.saturating_mul(team.size());
+    buffers(name, (dest, all), (source, all));
     let n = count(name, len);
     let source = sent(source, dest);
     // SAFETY: the caller's promise.
@@ -230,7 +249,19 @@ pub(super) unsafe fn alltoalls_bytes(
         return;
     }
     let elements = n.saturating_mul(team.size());
-    let mut packed = vec![0_u8; elements.saturating_mul(size)];
+    let span = |stride: isize| {
+        (elements - 1).saturating_mul(stride as usize).saturating_add(1).saturating_mul(size)
+    };
+    buffers(name, (dest, span(dst)), (source, span(sst)));
+    let len = elements.saturating_mul(size);
+    let mut packed = Vec::new();
+    if packed.try_reserve_exact(len).is_err() {
+        fail(
+            name,
+            &format!("there is no memory for a copy of {elements} elements of {size} bytes"),
+        );
+    }
+    packed.resize(len, 0_u8);
     for (i, element) in packed.chunks_exact_mut(size).enumerate() {
         let at = source.wrapping_offset(i as isize * sst * size as isize);
         // SAFETY: the caller's promise.
@@ -286,6 +317,7 @@ pub unsafe fn reduce<T>(
     n: usize,
 ) -> c_int {
     let Some(team) = team_of(name, team) else { return -1 };
+    buffers(name, (dest.cast(), bytes::<T>(n)), (source.cast(), bytes::<T>(n)));
     // SAFETY: the program's promise.
     unsafe { reduce_on(name, (ty, op), team, (dest.cast(), source.cast()), n) };
     0
@@ -300,6 +332,7 @@ pub unsafe fn inscan<T>(
     n: usize,
 ) -> c_int {
     let Some(team) = team_of(name, team) else { return -1 };
+    buffers(name, (dest.cast(), bytes::<T>(n)), (source.cast(), bytes::<T>(n)));
     let (n, source) = (count(name, n), sent(source.cast(), dest.cast()));
     // SAFETY: the program's promise.
     done(name, unsafe { (mpi().MPI_Scan_c)(source, dest.cast(), n, ty, MPI_SUM, team.comm) });
@@ -315,6 +348,7 @@ pub unsafe fn exscan<T>(
     n: usize,
 ) -> c_int {
     let Some(team) = team_of(name, team) else { return -1 };
+    buffers(name, (dest.cast(), bytes::<T>(n)), (source.cast(), bytes::<T>(n)));
     let (len, source) = (count(name, n), sent(source.cast(), dest.cast()));
     // SAFETY: the program's promise. Zero is all bits zero in every type; MPI leaves the first member's result alone.
     unsafe {

@@ -4,7 +4,7 @@
 use super::coll;
 use super::team::{TeamObject, free, quieten};
 use crate::races;
-use crate::state::{State, state};
+use crate::state::{State, bytes, state};
 use crate::types::Name;
 use core::ffi::{c_int, c_long, c_void};
 use hpvm_abi::constants::{MPI_COMM_NULL, MPI_Comm, MPI_Datatype, MPI_GROUP_NULL, MPI_Op};
@@ -154,6 +154,7 @@ pub unsafe fn to_all<T>(
     let Ok(n) = usize::try_from(n) else {
         fail(name, &format!("nreduce is {n}; expected 0 or more"))
     };
+    coll::buffers(name, (dest.cast(), bytes::<T>(n)), (source.cast(), bytes::<T>(n)));
     // SAFETY: the program's promise.
     unsafe { coll::reduce_on(name, (ty, op), &team, (dest.cast(), source.cast()), n) }
 }
