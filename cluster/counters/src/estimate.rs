@@ -123,7 +123,7 @@ impl Estimate {
             all.enabled = all.enabled.saturating_add(part.enabled);
             all.running = all.running.saturating_add(part.running);
             all.scaled = all.scaled.zip(part.scaled).map(|(a, b)| a + b);
-            all.error = all.error.zip(part.error).map(|(a, b)| a.hypot(b));
+            all.error = all.error.zip(part.error).map(|(a, b)| (a * a + b * b).sqrt());
         }
         if !any {
             return Estimate::default();

@@ -101,7 +101,7 @@ fn links(network: &Network, places: &[(f64, f64)], load: Option<&[u64]>, most: f
         for neighbor in neighbors.iter().filter(|neighbor| neighbor.to as usize > at) {
             let (a, b) = (places[at], places[neighbor.to as usize]);
             let (dx, dy) = (b.0 - a.0, b.1 - a.1);
-            let length = dx.hypot(dy).max(1.0);
+            let length = (dx * dx + dy * dy).sqrt().max(1.0);
             for (place, &(_, channel)) in neighbor.ports.iter().enumerate() {
                 let middle = (neighbor.ports.len() - 1) as f64 / 2.0;
                 let aside = (place as f64 - middle) * APART / length;
@@ -134,7 +134,7 @@ fn shortest(network: &Network, places: &[(f64, f64)]) -> f64 {
     let links = network.neighbors.iter().zip(places).flat_map(|(neighbors, a)| {
         neighbors.iter().map(move |neighbor| {
             let b = places[neighbor.to as usize];
-            (b.0 - a.0).hypot(b.1 - a.1)
+            ((b.0 - a.0).powi(2) + (b.1 - a.1).powi(2)).sqrt()
         })
     });
     links.fold(f64::INFINITY, f64::min)
