@@ -135,11 +135,9 @@ pub fn arguments(function: &Function) -> impl Iterator<Item = &Param> {
     function.params.iter().filter(|p| !p.kind.starts_with("argument_"))
 }
 
-/// The type of an argument, and the rest of its declaration after `::`.
-fn declared(function: &Function, param: &Param, form: Form) -> Result<(String, String), String> {
-    let name = &param.decl.name;
-    let base = param.decl.base(form);
-    let many = match (param.decl.array.as_str(), param.kind.as_str(), name.as_str()) {
+/// The dimensions of an argument that is no buffer.
+pub fn dimensions(param: &Param) -> &'static str {
+    match (param.decl.array.as_str(), param.kind.as_str(), param.decl.name.as_str()) {
         ("[][3]", ..) => "(3, *)",
         (_, "string", _) => "",
         (_, "string_2darray", _) => "(count, *)",
@@ -148,7 +146,14 @@ fn declared(function: &Function, param: &Param, form: Form) -> Result<(String, S
         (_, _, many) if many.starts_with("array_of_") => "(*)",
         ("", ..) => "",
         _ => "(*)",
-    };
+    }
+}
+
+/// The type of an argument, and the rest of its declaration after `::`.
+fn declared(function: &Function, param: &Param, form: Form) -> Result<(String, String), String> {
+    let name = &param.decl.name;
+    let base = param.decl.base(form);
+    let many = dimensions(param);
     let intent = match (param.direction.as_str(), param.kind.as_str(), name.as_str()) {
         (_, "function", _) => "",
         (_, "buffer", _) if !param.decl.constant => "",

@@ -3,7 +3,7 @@
 
 use crate::cdecl::Form;
 use crate::emit::NOTICE;
-use crate::emit::f08::{arguments, broken};
+use crate::emit::f08::{arguments, broken, dimensions};
 use crate::emit::fortran::{NOT_IN_F08, Procedure, all_procedures};
 use crate::spec::{Param, Spec};
 
@@ -48,17 +48,10 @@ enum Declared {
 fn declared(symbol: &str, param: &Param) -> Result<Declared, String> {
     let name = &param.decl.name;
     let base = param.decl.base(Form::Narrow);
-    let many = match (param.decl.array.as_str(), param.kind.as_str(), name.as_str()) {
-        ("[][3]", ..) => "(3, *)",
-        (_, "string", _) => "",
-        (_, "string_2darray", _) => "(count, *)",
-        (_, "string_array", _) => "(*)",
-        (_, "weight", _) if param.decl.is_pointer() => "(*)",
-        (_, "status", many) if many.starts_with("array_of_") => "(MPI_STATUS_SIZE, *)",
-        (_, "status", _) => "(MPI_STATUS_SIZE)",
-        (_, _, many) if many.starts_with("array_of_") => "(*)",
-        ("", ..) => "",
-        _ => "(*)",
+    let many = match (param.kind.as_str(), dimensions(param)) {
+        ("status", "") => "(MPI_STATUS_SIZE)",
+        ("status", _) => "(MPI_STATUS_SIZE, *)",
+        (_, many) => many,
     };
     let old = WITH_INTEGERS.contains(&symbol.to_uppercase().as_str());
     let kind = match (param.kind.as_str(), base) {
