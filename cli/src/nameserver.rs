@@ -1,11 +1,12 @@
 //! `hpvm nameserver`: published names for jobs of a user that share no host.
 
 use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 use hpvm_job::name_server::{KEY_VARIABLE, PORT, Places, key_file, read_key, write_key};
+use hpvm_launch::sys;
 use hpvm_names::Server;
 use hpvm_net::{JobKey, handshake, interfaces, is_link_local};
 
@@ -45,7 +46,8 @@ pub fn definition() -> Command {
 /// Serves until a signal comes.
 pub fn run(matches: &ArgMatches) -> Result<i32, String> {
     let told = |cause: &dyn std::fmt::Display| format!("nameserver: {cause}");
-    let ended = signals().map_err(|cause| told(&cause))?;
+    let ended =
+        sys::signals(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP]).map_err(|cause| told(&cause))?;
     more_descriptors();
     let (file, key) = key().map_err(|why| told(&why))?;
     let listener = listen(matches.get_one::<String>("listen")).map_err(|why| told(&why))?;
@@ -127,33 +129,10 @@ fn places(bound: SocketAddr) -> Places {
     Places(places)
 }
 
-/// Readable when a signal has come that ends us.
-fn signals() -> std::io::Result<OwnedFd> {
-    // SAFETY: plain integers as memory; all calls write to live variables, and the descriptor is ours alone.
-    unsafe {
-        let mut set = std::mem::zeroed();
-        libc::sigemptyset(&mut set);
-        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-            libc::sigaddset(&mut set, signal);
-        }
-        if libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()) != 0 {
-            return Err(std::io::Error::last_os_error());
-        }
-        match libc::signalfd(-1, &set, libc::SFD_CLOEXEC) {
-            -1 => Err(std::io::Error::last_os_error()),
-            fd => Ok(OwnedFd::from_raw_fd(fd)),
-        }
-    }
-}
-
 /// As many descriptors as are allowed: each connection needs one. Without it fewer processes are served.
 fn more_descriptors() {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: a live structure.
-    unsafe {
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 {
-            limit.rlim_cur = limit.rlim_max.min(DESCRIPTORS).max(limit.rlim_cur);
-            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
-        }
+    if let Ok(limit) = sys::descriptor_limit() {
+        let wanted = limit.rlim_max.min(DESCRIPTORS).max(limit.rlim_cur);
+        let _ = sys::set_descriptor_limit(&libc::rlimit { rlim_cur: wanted, ..limit });
     }
 }

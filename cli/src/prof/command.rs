@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::time::Instant;
@@ -78,18 +78,7 @@ fn raise_limit() -> Option<libc::rlimit> {
 
 /// Blocks the signals that the command shall end by, not we, and opens a descriptor for them.
 pub fn signals() -> io::Result<OwnedFd> {
-    let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: the set is writable and initialised by sigemptyset; signalfd gives a new descriptor, which is ours.
-    unsafe {
-        libc::sigemptyset(set.as_mut_ptr());
-        for signal in SIGNALS {
-            libc::sigaddset(set.as_mut_ptr(), signal);
-        }
-        sys::check(libc::sigprocmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut()))?;
-        let fd =
-            sys::check(libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))?;
-        Ok(OwnedFd::from_raw_fd(fd))
-    }
+    sys::signals(&SIGNALS)
 }
 
 /// Starts the command; it waits for its events before it becomes the program.

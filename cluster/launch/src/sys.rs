@@ -1,6 +1,7 @@
 //! Thin, safe covers of the system calls the launcher needs.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// Turns the usual -1 into the error it stands for.
@@ -118,6 +119,20 @@ pub fn pidfd(pid: libc::pid_t) -> io::Result<OwnedFd> {
 pub fn kill(pid: libc::pid_t, signal: i32) {
     // SAFETY: the call takes two integers.
     unsafe { libc::kill(pid, signal) };
+}
+
+/// Blocks signals in this thread, and gives a descriptor that is readable when one of them has come. It does not block.
+pub fn signals(numbers: &[i32]) -> io::Result<OwnedFd> {
+    let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: the set is writable and initialised by sigemptyset.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        for number in numbers {
+            libc::sigaddset(set.as_mut_ptr(), *number);
+        }
+        check(libc::sigprocmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut()))?;
+        own(libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))
+    }
 }
 
 /// How many descriptors this process may open: the present and the highest limit.

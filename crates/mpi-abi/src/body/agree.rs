@@ -100,7 +100,9 @@ pub fn bytes_of_first(comm: MPI_Comm, rank: usize, mine: Vec<u8>) -> Result<Vec<
     let mut len = [mine.len() as u64];
     broadcast(comm, bytes_of(&mut len))?;
     let mut all = if rank == 0 { mine } else { vec![0; len[0] as usize] };
-    broadcast(comm, &mut all)?;
+    if !all.is_empty() {
+        broadcast(comm, &mut all)?;
+    }
     Ok(all)
 }
 

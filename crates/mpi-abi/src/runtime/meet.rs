@@ -359,15 +359,10 @@ fn parse_segment(text: &str) -> Option<(&str, [u64; 2], u64)> {
 
 /// Sixteen bytes that no stranger can guess.
 pub fn random_key() -> Result<[u64; 2]> {
-    let mut key = [0u64; 2];
-    let size = size_of_val(&key);
-    // SAFETY: the buffer is `size` bytes of plain integers.
-    let got = unsafe { libc::getrandom(key.as_mut_ptr().cast(), size, 0) };
-    if got != size as isize {
-        let text = format!("getrandom: {}", std::io::Error::last_os_error());
-        return Err(Error::new(Class::Other, text));
-    }
-    Ok(key)
+    let bytes = hpvm_net::handshake::random()
+        .map_err(|cause| Error::new(Class::Other, format!("getrandom: {cause}")))?;
+    let both = u128::from_le_bytes(bytes);
+    Ok([both as u64, (both >> 64) as u64])
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod stream;
 mod tests;
 
 use crate::address::Address;
+use crate::handshake::random;
 use hpvm_bulk::{Action, Bulk, ConnId, Counters, Done, Input, Nonsense};
 use hpvm_transport::{Head, Landing, Memory, Rank, Streamed};
 use std::net::TcpListener;
@@ -390,7 +391,7 @@ impl Streams {
         self.next_callers = now + CALLERS;
         for taken in 0..TAKEN {
             let Some(stream) = Stream::accept(&self.listener) else { return taken > 0 };
-            let Some(nonce) = nonce() else { return taken > 0 };
+            let Ok(nonce) = random() else { return taken > 0 };
             let conn = self.machine.accepted(nonce, now);
             self.keep(conn, stream);
         }
@@ -478,9 +479,9 @@ impl Streams {
                 }
                 Some(Some(true)) => {
                     some = true;
-                    match nonce() {
-                        Some(nonce) => self.machine.connected(conn, nonce),
-                        None => self.lose(conn, now),
+                    match random() {
+                        Ok(nonce) => self.machine.connected(conn, nonce),
+                        Err(_) => self.lose(conn, now),
                     }
                 }
                 Some(None) => self.lose(conn, now),
@@ -625,14 +626,6 @@ fn kept_copy(from: &Memory, len: u64) -> Memory {
     // SAFETY: who called `open` or `send` vouches for the memory until `done` names the stream.
     unsafe { from.gather(0, &mut bytes) };
     Memory::owned(bytes)
-}
-
-/// Sixteen bytes that nobody can guess. `None`: the system has none.
-fn nonce() -> Option<[u8; 16]> {
-    let mut nonce = [0; 16];
-    // SAFETY: valid memory for sixteen bytes.
-    let got = unsafe { libc::getrandom(nonce.as_mut_ptr().cast(), nonce.len(), 0) };
-    (got == nonce.len() as isize).then_some(nonce)
 }
 
 /// Where the kernel lists connections that have something to read. `None`: it has no descriptor left.

@@ -333,15 +333,23 @@ fn check(list: &[Extent], windows: &[(u64, u64)]) -> Result<()> {
         let fits = |end: u64| window.is_some_and(|(from, to)| piece.at >= *from && end <= *to);
         let end = piece.at.checked_add(piece.len).filter(|end| piece.at >= next && fits(*end));
         let Some(end) = end else {
+            let (from, to) = span(windows);
             let text = format!(
-                "a rank asks for {} bytes from byte {} on; expected them in order inside {windows:?}",
-                piece.len, piece.at
+                "a rank asks for {} bytes from byte {} on; expected them in order inside {from} to {to}, in {} windows",
+                piece.len,
+                piece.at,
+                windows.len()
             );
             return Err(wrong(Class::Other, text));
         };
         next = end;
     }
     Ok(())
+}
+
+/// From the beginning of the first window to the end of the last.
+fn span(windows: &[(u64, u64)]) -> (u64, u64) {
+    windows.first().zip(windows.last()).map_or((0, 0), |((from, _), (_, to))| (*from, *to))
 }
 
 /// Bytes of a rank's cuts.

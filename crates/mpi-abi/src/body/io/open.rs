@@ -139,8 +139,12 @@ fn open_together(
         },
         None => (open_plain(private, &path, amode)?, None),
     };
-    let length = stripes.as_ref().map_or_else(|| file.size(), |stripes| Ok(stripes.size()));
-    match start(private, amode, length, &info) {
+    let end = match &stripes {
+        _ if !amode.appends() => Ok(0),
+        Some(stripes) => Ok(stripes.size()),
+        None => file.size(),
+    };
+    match start(private, end, &info) {
         Ok((shared, state)) => {
             let (object, hosts) = (private.object.clone(), private.hosts.clone());
             Ok(FileObject::new(file, object, comm, hosts, (shared, stripes), state))
@@ -168,16 +172,10 @@ fn open_plain(private: &Private, path: &Path, amode: Amode) -> Result<File> {
     Ok(file)
 }
 
-/// The pointers and hints that a file of such a length begins with.
-fn start(
-    private: &Private,
-    amode: Amode,
-    length: Result<u64>,
-    info: &Info,
-) -> Result<(SharedPointer, State)> {
+/// The pointers and hints that a file begins with; `end` is where the pointers stand.
+fn start(private: &Private, end: Result<u64>, info: &Info) -> Result<(SharedPointer, State)> {
     let (comm, size, rank) = (private.handle, private.size(), private.rank());
     let shared = agree::together_on(comm, size, shared_pointer(private)?)?;
-    let end = if amode.appends() { length } else { Ok(0) };
     let set = end.and_then(|end| {
         if rank == 0 {
             shared.set(end)?;

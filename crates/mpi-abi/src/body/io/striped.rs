@@ -148,13 +148,8 @@ fn look(path: &Path, amode: Amode, info: &Info) -> Result<Found> {
 
 /// The manifest of a new file.
 fn manifest(path: &Path, folder: &[u8], hosts: &[String], unit: u64) -> Result<Manifest> {
-    let mut random = [0; 16];
-    // SAFETY: the place takes as many bytes as are asked for.
-    let got = unsafe { libc::getrandom(random.as_mut_ptr().cast(), random.len(), 0) };
-    if got != random.len() as isize {
-        let e = std::io::Error::last_os_error();
-        return Err(wrong(Class::Other, format!("no random name for the stripes: {e}")));
-    }
+    let random = hpvm_net::handshake::random()
+        .map_err(|e| wrong(Class::Other, format!("no random name for the stripes: {e}")))?;
     let name = path.file_name().unwrap_or_default().as_bytes();
     Manifest::new(name, folder, hosts, unit, random)
         .map_err(|what| wrong(Class::BadFile, format!("'{}': {what}", shown(path))))
