@@ -222,7 +222,7 @@ pub static DEFAULT: Tables = Tables {
         rule(ALL, ANY, Reduce::Rabenseifner),
     ]),
     allreduce: Cow::Borrowed(&[
-        rule(2, 256 * KIB, Allreduce::RecursiveDoubling),
+        rule(2, 64 * KIB, Allreduce::RecursiveDoubling),
         rule(2, ANY, Allreduce::Rabenseifner),
         rule(3, 4 * KIB, Allreduce::Direct),
         rule(4, 8 * KIB, Allreduce::RecursiveDoubling),
