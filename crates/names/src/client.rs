@@ -69,7 +69,7 @@ impl Client {
             );
         };
         send_all(&stream, &proof).map_err(told)?;
-        Ok(Client { stream, seal: Seal::new(session, End::Client), inbox: Vec::new() })
+        Ok(Client { stream, seal: Seal::new(&session, End::Client), inbox: Vec::new() })
     }
 
     /// What the server answers.
@@ -86,7 +86,7 @@ impl Client {
                 format!("a name of more than {NAME_MAX} bytes, or a port of more than {PORT_MAX}");
             return Ok(Answer::Refused(text));
         }
-        send_all(&self.stream, &self.seal.seal(&request.write()))?;
+        send_all(&self.stream, &self.seal.seal(&request.write())?)?;
         let mut bytes = [0; 4096];
         loop {
             let forged = || io::Error::other("somebody has changed what the server said");

@@ -1,11 +1,14 @@
-//! Messages that nobody but the other end can read, write, change, leave out or repeat.
+//! Messages that nobody but the other end can read, write, change, leave out or repeat: ChaCha20-Poly1305 (RFC 8439).
 //!
-//! Each is its length, its bytes under a stream of keys, and a code over both. Keys and codes follow from the key of
-//! the connection, the direction and the number of the message, so nothing is used twice.
+//! Each is its length, which is authenticated, and its bytes and their tag. Each direction of a connection has a key of its
+//! own, and the nonce is the number of the message, so no pair of both is used twice.
 
 use crate::message::MESSAGE_MAX;
+use chacha20poly1305::aead::{Aead, Payload};
+use chacha20poly1305::{ChaCha20Poly1305, KeyInit, Nonce};
 use hpvm_net::JobKey;
-use hpvm_net::handshake::{WORD, same};
+use hpvm_net::handshake::WORD;
+use std::{fmt, io};
 
 /// Which end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,12 +18,23 @@ pub enum End {
 }
 
 /// What one end of a connection seals with, and opens what the other one has sealed.
-#[derive(Debug)]
 pub struct Seal {
-    key: JobKey,
-    end: End,
-    sealed: u64,
-    opened: u64,
+    ours: Direction,
+    theirs: Direction,
+}
+
+/// Without keys.
+impl fmt::Debug for Seal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Seal {{ sealed: {}, opened: {} }}", self.ours.number, self.theirs.number)
+    }
+}
+
+/// What goes one way of a connection.
+struct Direction {
+    cipher: ChaCha20Poly1305,
+    /// Messages until now.
+    number: u64,
 }
 
 /// The bytes are not what the other end has said.
@@ -29,33 +43,50 @@ pub struct Forged;
 
 /// What comes before the bytes.
 const HEAD: usize = 4;
+/// What comes behind them.
+const TAG: usize = 16;
+
+impl Direction {
+    /// What this end says.
+    fn new(key: &JobKey, from: End) -> Direction {
+        let name: &[u8] = match from {
+            End::Client => b"hpvm names from client",
+            End::Server => b"hpvm names from server",
+        };
+        let mut whole = [0u8; 2 * WORD];
+        let (low, high) = whole.split_at_mut(WORD);
+        low.copy_from_slice(&key.derive(&[name, &[0]].concat()));
+        high.copy_from_slice(&key.derive(&[name, &[1]].concat()));
+        Direction { cipher: ChaCha20Poly1305::new(&whole.into()), number: 0 }
+    }
+
+    fn nonce(&self) -> Nonce {
+        let mut nonce = [0; 12];
+        nonce[4..].copy_from_slice(&self.number.to_le_bytes());
+        nonce.into()
+    }
+}
 
 impl Seal {
     /// For one end of a connection with this key.
-    pub fn new(key: JobKey, end: End) -> Seal {
-        Seal { key, end, sealed: 0, opened: 0 }
-    }
-
-    fn word(&self, purpose: &[u8; 16], from: End, number: u64, rest: &[u8]) -> [u8; WORD] {
-        let from = [u8::from(from == End::Server)];
-        self.key.derive(&[&purpose[..], &from, &number.to_le_bytes(), rest].concat())
-    }
-
-    fn hide(&self, from: End, number: u64, bytes: &mut [u8]) {
-        for (place, block) in bytes.chunks_mut(WORD).enumerate() {
-            let keys = self.word(b"hpvm names keys ", from, number, &(place as u64).to_le_bytes());
-            block.iter_mut().zip(keys).for_each(|(byte, key)| *byte ^= key);
-        }
+    pub fn new(key: &JobKey, end: End) -> Seal {
+        let other = if end == End::Client { End::Server } else { End::Client };
+        Seal { ours: Direction::new(key, end), theirs: Direction::new(key, other) }
     }
 
     /// The next message of this end, sealed.
-    pub fn seal(&mut self, message: &[u8]) -> Vec<u8> {
-        let mut bytes = (message.len() as u32).to_le_bytes().to_vec();
-        bytes.extend_from_slice(message);
-        self.hide(self.end, self.sealed, &mut bytes[HEAD..]);
-        bytes.extend(self.word(b"hpvm names code ", self.end, self.sealed, &bytes));
-        self.sealed += 1;
-        bytes
+    ///
+    /// # Errors
+    /// It is longer than [`MESSAGE_MAX`].
+    pub fn seal(&mut self, message: &[u8]) -> io::Result<Vec<u8>> {
+        let too_long = || io::Error::new(io::ErrorKind::InvalidInput, "a message that is too long");
+        let len = u32::try_from(message.len()).ok().filter(|len| *len as usize <= MESSAGE_MAX);
+        let head = len.ok_or_else(too_long)?.to_le_bytes();
+        let payload = Payload { msg: message, aad: &head };
+        let sealed =
+            self.ours.cipher.encrypt(&self.ours.nonce(), payload).map_err(|_| too_long())?;
+        self.ours.number += 1;
+        Ok([&head[..], &sealed].concat())
     }
 
     /// Takes the next message of the other end out of `inbox`, if it is there as a whole.
@@ -63,21 +94,17 @@ impl Seal {
     /// # Errors
     /// What is there has been said by somebody else.
     pub fn open(&mut self, inbox: &mut Vec<u8>) -> Result<Option<Vec<u8>>, Forged> {
-        let other = if self.end == End::Client { End::Server } else { End::Client };
         let Some(head) = inbox.first_chunk::<HEAD>() else { return Ok(None) };
         let len = u32::from_le_bytes(*head) as usize;
         if len > MESSAGE_MAX {
             return Err(Forged);
         }
-        let Some((message, rest)) = inbox.split_at_checked(HEAD + len) else { return Ok(None) };
-        let Some(code) = rest.first_chunk::<WORD>() else { return Ok(None) };
-        if !same(code, &self.word(b"hpvm names code ", other, self.opened, message)) {
-            return Err(Forged);
-        }
-        let mut message = message[HEAD..].to_vec();
-        self.hide(other, self.opened, &mut message);
-        self.opened += 1;
-        inbox.drain(..HEAD + len + WORD);
+        let Some(sealed) = inbox.get(HEAD..HEAD + len + TAG) else { return Ok(None) };
+        let payload = Payload { msg: sealed, aad: head };
+        let message = self.theirs.cipher.decrypt(&self.theirs.nonce(), payload);
+        let message = message.map_err(|_| Forged)?;
+        self.theirs.number += 1;
+        inbox.drain(..HEAD + len + TAG);
         Ok(Some(message))
     }
 }
@@ -88,14 +115,14 @@ mod tests {
 
     fn pair() -> (Seal, Seal) {
         let key = JobKey::new([7; 16]);
-        (Seal::new(key, End::Client), Seal::new(key, End::Server))
+        (Seal::new(&key, End::Client), Seal::new(&key, End::Server))
     }
 
     #[test]
     fn messages_come_in_any_pieces_and_in_both_directions() {
         let (mut client, mut server) = pair();
         for text in [&b"a message that is longer than one block of keys"[..], b"", b"x"] {
-            let (there, back) = (client.seal(text), server.seal(text));
+            let (there, back) = (client.seal(text).unwrap(), server.seal(text).unwrap());
             assert!(
                 text.len() < 5
                     || !there.windows(5).any(|bytes| text.windows(5).any(|t| t == bytes))
@@ -116,7 +143,7 @@ mod tests {
     #[test]
     fn what_was_changed_repeated_or_sent_back_is_forged() {
         let (mut client, mut server) = pair();
-        let good = client.seal(b"message");
+        let good = client.seal(b"message").unwrap();
         for place in 0..good.len() {
             let mut bad = good.clone();
             bad[place] ^= 1;
@@ -127,5 +154,12 @@ mod tests {
         assert!(server.open(&mut good.clone()).is_ok_and(|message| message.is_some()));
         assert_eq!(server.open(&mut good.clone()), Err(Forged));
         assert_eq!(server.open(&mut vec![0xff; HEAD]), Err(Forged));
+    }
+    #[test]
+    fn what_is_too_long_is_refused_before_it_is_sealed() {
+        let (mut client, mut server) = pair();
+        assert!(client.seal(&vec![0; MESSAGE_MAX + 1]).is_err());
+        let longest = client.seal(&vec![0; MESSAGE_MAX]).unwrap();
+        assert!(server.open(&mut longest.clone()).is_ok_and(|message| message.is_some()));
     }
 }

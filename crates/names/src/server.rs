@@ -146,7 +146,7 @@ impl Server {
                     self.members.push(Member {
                         number: self.count,
                         stream,
-                        seal: Seal::new(session, End::Server),
+                        seal: Seal::new(&session, End::Server),
                         inbox: Vec::new(),
                         outbox: Vec::new(),
                     });
@@ -194,7 +194,7 @@ impl Member {
                 // Of another version.
                 None => Answer::Refused("it does not understand the request".to_owned()),
             };
-            self.outbox.extend(self.seal.seal(&answer.write()));
+            self.outbox.extend(self.seal.seal(&answer.write()).ok()?);
         }
         while !self.outbox.is_empty() {
             match send(&self.stream, &self.outbox) {
