@@ -185,10 +185,10 @@ impl State {
         (region, offset)
     }
 
-    /// What begins in symmetric memory must end there. Collectives take other memory, too.
+    /// What begins in symmetric memory must end there. With `HPVM_CHECK` it must begin there.
     pub fn ends_inside(&self, name: Name, address: usize, len: usize) {
         let begins = |region: &Region| address.wrapping_sub(region.base) < region.len;
-        if len > 0 && self.regions.iter().any(begins) {
+        if len > 0 && (self.checks || self.regions.iter().any(begins)) {
             self.symmetric(name, address, len);
         }
     }
