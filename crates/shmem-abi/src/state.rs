@@ -1,7 +1,7 @@
 //! What a PE knows between `shmem_init` and the last `shmem_finalize`.
 
 use crate::body::context::Context;
-use crate::body::lock::Held;
+use crate::body::held::Held;
 use crate::body::team::TeamObject;
 use crate::races::{self, Races};
 use crate::shared_static::Alias;

@@ -75,6 +75,9 @@ const MODELS: [Model; 5] = [
     },
 ];
 
+/// Models whose programs are killed in steps of Slurm.
+const IN_STEPS: [&str; 3] = ["SHMEM", "ARMCI", "BSP"];
+
 /// rounds.c of each model.
 fn programs() -> &'static [(&'static Model, PathBuf)] {
     static PROGRAMS: OnceLock<Vec<(&Model, PathBuf)>> = OnceLock::new();
@@ -290,5 +293,44 @@ pub fn in_slurm(cluster: &Cluster) {
         let job = format!("echo | srun --mpi=pmi2 -N2 -n4 {program}");
         let text = succeed(cluster.command(&["sh", "-c", &job]));
         assert_eq!(text, "half\nprocess 0 of 4: 0 errors\n", "{}", model.name);
+    }
+}
+
+/// What the folders for files in memory and temporary ones hold, on all hosts.
+fn files(cluster: &Cluster) -> Vec<String> {
+    let list =
+        cluster.command(&["srun", "--mpi=none", "-N2", "-n2", "ls", "-A", "/dev/shm", "/tmp"]);
+    let mut files: Vec<_> = succeed(list).lines().map(str::to_owned).collect();
+    files.sort_unstable();
+    files
+}
+
+/// The last process of a step dies; the others wait for it. The step ends, and nothing is left on any host.
+pub fn killed_in_slurm(cluster: &Cluster) {
+    for (model, program) in programs().iter().filter(|(model, _)| IN_STEPS.contains(&model.name)) {
+        for how in model.waits {
+            let case = format!("{} in Slurm, {how}", model.name);
+            let before = files(cluster);
+            let program = program.to_string_lossy();
+            let step = cluster.command(&["srun", "--mpi=pmi2", "-N2", "-n4", &program, how]);
+            let outcome = run_within(step, PATIENCE);
+            assert_eq!(outcome.code, Some(128 + libc::SIGKILL), "{case}: {}", outcome.output);
+            let since = Instant::now();
+            for host in 1..=2 {
+                let left = || -> Vec<_> {
+                    let all = cluster.processes(host).into_iter();
+                    all.filter(|(_, command)| command.contains(&*program)).collect()
+                };
+                while !left().is_empty() {
+                    assert!(
+                        since.elapsed() < PATIENCE,
+                        "{case}: left on host {host}: {:?}",
+                        left()
+                    );
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+            }
+            assert_eq!(files(cluster), before, "{case}: left behind");
+        }
     }
 }
