@@ -252,8 +252,9 @@ struct Slot {
 }
 
 impl Slot {
-    const EMPTY: Slot =
-        Slot { start: AtomicUsize::new(0), len: AtomicUsize::new(0), copy: AtomicUsize::new(0) };
+    const fn new() -> Slot {
+        Slot { start: AtomicUsize::new(0), len: AtomicUsize::new(0), copy: AtomicUsize::new(0) }
+    }
 
     fn clear(&self) {
         self.len.store(0, Ordering::Relaxed);
@@ -268,7 +269,7 @@ impl Slot {
 }
 
 /// Linkers make one or two writable segments.
-static SHARED: [Slot; 4] = [Slot::EMPTY; 4];
+static SHARED: [Slot; 4] = [const { Slot::new() }; 4];
 /// A thread is between `before_fork` and what follows it.
 static FORKING: AtomicBool = AtomicBool::new(false);
 
