@@ -1,5 +1,7 @@
 /* BSPlib: how a program begins and ends, and MPI beside it. The argument says which. */
 #include "bsp_check.h"
+#include <sys/wait.h>
+#include <unistd.h>
 
 static int wanted = -5, result;
 
@@ -40,6 +42,19 @@ int main(int argc, char **argv)
         spmd();
         CHECK_EQ(bsp_nprocs(), wanted);
         return result || check_errors;
+    }
+    if (strcmp(how, "child") == 0) {
+        /* A child of fork that ends has no part in the program. */
+        bsp_begin(bsp_nprocs());
+        bsp_check_init();
+        pid_t child = fork();
+        if (child == 0)
+            exit(0);
+        int status = -1;
+        CHECK(child > 0 && waitpid(child, &status, 0) == child);
+        CHECK_EQ(status, 0);
+        bsp_sync();
+        return bsp_check_finish();
     }
     if (strcmp(how, "mpi_first") == 0)
         MPI_Init(&argc, &argv);

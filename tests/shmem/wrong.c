@@ -65,6 +65,33 @@ static void misuse_collectives(const char *what, long *heap)
         shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, heap, 9);
 }
 
+/* Results that are not symmetric; with check_ in front the source. */
+static void misuse_places(const char *what, long *heap)
+{
+    long own[64] = {0}, *to = own;
+    const long *from = heap;
+    if (strncmp(what, "check_", 6) == 0)
+        what += 6, to = heap, from = own;
+    if (strcmp(what, "own_fcollect") == 0)
+        shmem_long_fcollect(SHMEM_TEAM_WORLD, to, from, 1);
+    if (strcmp(what, "own_collect") == 0)
+        shmem_long_collect(SHMEM_TEAM_WORLD, to, from, 1);
+    if (strcmp(what, "own_alltoall") == 0)
+        shmem_long_alltoall(SHMEM_TEAM_WORLD, to, from, 1);
+    if (strcmp(what, "own_alltoalls") == 0)
+        shmem_long_alltoalls(SHMEM_TEAM_WORLD, to, from, 1, 1, 1);
+    if (strcmp(what, "own_broadcast") == 0)
+        shmem_long_broadcast(SHMEM_TEAM_WORLD, to, from, 1, 0);
+    if (strcmp(what, "own_reduce") == 0)
+        shmem_long_sum_reduce(SHMEM_TEAM_WORLD, to, from, 1);
+    if (strcmp(what, "own_to_all") == 0)
+        shmem_long_sum_to_all(to, (long *)from, 1, 0, 0, n, NULL, NULL);
+    if (strcmp(what, "own_scan") == 0)
+        shmem_long_sum_exscan(SHMEM_TEAM_WORLD, to, from, 1);
+    if (strcmp(what, "own_source") == 0) /* accepted */
+        shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, own, 1);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -113,5 +140,6 @@ int main(int argc, char **argv)
     misuse_handles(what);
     misuse_locks(what, bytes);
     misuse_collectives(what, heap);
+    misuse_places(what, heap);
     return end();
 }

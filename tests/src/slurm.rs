@@ -53,6 +53,11 @@ impl Cluster {
         &self.prefix
     }
 
+    /// The processes of a host with their command lines.
+    pub fn processes(&self, host: u32) -> Vec<(i32, String)> {
+        crate::hosts::processes(&self.host(host))
+    }
+
     /// Starts or kills the daemon of the accounting. Blocks until it answers, or has gone.
     pub fn accounting(&self, up: bool) {
         run(&["dbd", &self.prefix, if up { "up" } else { "down" }]);

@@ -5,6 +5,7 @@ use core::cell::UnsafeCell;
 use core::ffi::c_int;
 use hpvm_bsp::{Fault, Process, Settings};
 use std::ffi::CString;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 /// The SPMD part while it runs.
@@ -108,12 +109,20 @@ fn join(function: &str) {
         Ok(session) => state().stage = Stage::Joined(session),
         Err(text) => mpi_failed(function, &text),
     }
+    // Relaxed: `at_exit` runs on this thread, or on one that is started later.
+    JOINED.store(std::process::id(), Ordering::Relaxed);
     // SAFETY: a function of ours without arguments.
     unsafe { libc::atexit(at_exit) };
 }
 
+/// The process that has joined: its children of `fork` run `at_exit`, too, and have no part in the program.
+static JOINED: AtomicU32 = AtomicU32::new(0);
+
 /// At the program's `exit`: the SPMD part must have ended, and what was begun for the program is ended.
 extern "C" fn at_exit() {
+    if JOINED.load(Ordering::Relaxed) != std::process::id() {
+        return;
+    }
     match std::mem::replace(&mut state().stage, Stage::Changing) {
         Stage::Running(running) => {
             state().stage = Stage::Running(running);

@@ -136,6 +136,9 @@ impl Process {
     ) -> bool {
         let Some(slot) = self.registry.reach_again(base, to, offset, len) else { return false };
         let Some(out) = self.out.get_mut(to as usize) else { return false };
+        if from.is_null() {
+            return false;
+        }
         // SAFETY: the caller vouches for the source.
         unsafe { out.put_word(slot, offset as u32, from, len as u32) }
     }
@@ -152,7 +155,7 @@ impl Process {
     ) -> bool {
         let Some(slot) = self.registry.reach_again(base, from, offset, len) else { return false };
         let Some(out) = self.out.get_mut(from as usize) else { return false };
-        out.get_more(slot, offset as u32, into, len as u32)
+        !into.is_null() && out.get_more(slot, offset as u32, into, len as u32)
     }
 
     /// A message of a word like the last ones; false: `send` has to do it.
@@ -195,6 +198,11 @@ impl Process {
         let slot = if !buffered && self.settings.checks { slot | HP } else { slot };
         // `reach` has checked that `to` is a process, and that the numbers are not negative.
         let (to, bytes) = (to as usize, len as usize);
+        if from.is_null() && len > 0 {
+            return Err(Fault::new(format!(
+                "the source is NULL; expected the address of {len} bytes, which process {to} is to get"
+            )));
+        }
         if bytes >= self.settings.large {
             // SAFETY: the caller vouches for the source.
             return unsafe { self.put_large(to, from, slot, offset as u32, bytes, buffered) };
@@ -251,6 +259,9 @@ impl Process {
         let bytes = len as usize;
         match bytes {
             0 => Ok(()),
+            _ if into.is_null() => Err(Fault::new(format!(
+                "the destination is NULL; expected the address of {len} bytes, which come from process {from}"
+            ))),
             _ if bytes < self.settings.large => out.get(slot, offset as u32, into, len as u32),
             _ => out.large_get(slot, offset as u32, Large { start: into, len: bytes }),
         }

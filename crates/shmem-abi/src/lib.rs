@@ -36,6 +36,7 @@ mod long_double;
 mod mpi;
 mod races;
 mod settings;
+mod shared_static;
 mod state;
 mod static_data;
 mod types;

@@ -6,11 +6,12 @@ use hpvm_shmem::parse_size;
 const HEAP: u64 = 128 << 20;
 
 /// The variables and their meaning, as `SHMEM_INFO` prints them.
-const VARIABLES: [(&str, &str); 5] = [
+const VARIABLES: [(&str, &str); 6] = [
     ("SHMEM_SYMMETRIC_SIZE", "bytes of each PE's symmetric heap; with k, m, g or t (128m)"),
     ("SHMEM_INFO", "print this text"),
     ("SHMEM_VERSION", "print the version"),
     ("SHMEM_DEBUG", "tell about allocations that fail, and how each PE is reached"),
+    ("HPVM_STATIC_DATA", "private: other PEs do not map static data, which is slower"),
     (
         "HPVM_CHECK",
         "look for mistakes that cost time to find: memory that is not allocated, sizes that differ",
@@ -23,6 +24,7 @@ pub struct Settings {
     pub version: bool,
     pub debug: bool,
     pub checks: bool,
+    pub shares_static_data: bool,
 }
 
 /// A variable, or what it was called before OpenSHMEM 1.4.
@@ -43,7 +45,15 @@ impl Settings {
                 parse_size(&text).map_err(|why| format!("SHMEM_SYMMETRIC_SIZE: {why}"))?
             }
         };
+        let shares_static_data = match variable("HPVM_STATIC_DATA").as_deref() {
+            None | Some("" | "shared") => true,
+            Some("private") => false,
+            Some(other) => {
+                return Err(format!("HPVM_STATIC_DATA: '{other}'; expected shared or private"));
+            }
+        };
         Ok(Settings {
+            shares_static_data,
             heap: usize::try_from(heap).map_err(|e| e.to_string())?,
             info: variable("SHMEM_INFO").is_some(),
             version: variable("SHMEM_VERSION").is_some(),

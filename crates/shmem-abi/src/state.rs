@@ -1,9 +1,10 @@
 //! What a PE knows between `shmem_init` and the last `shmem_finalize`.
 
 use crate::body::context::Context;
-use crate::body::lock::Held;
+use crate::body::held::Held;
 use crate::body::team::TeamObject;
 use crate::races::{self, Races};
+use crate::shared_static::Alias;
 use crate::types::{Ctx, DEFAULT, Name};
 use core::ffi::{c_int, c_long};
 use hpvm_abi::constants::MPI_Session;
@@ -37,6 +38,8 @@ pub struct State {
     pub regions: Vec<Region>,
     /// What the heap is a part of.
     pub memory: usize,
+    /// Of the static data that other PEs of the host map.
+    pub aliases: Vec<Alias>,
     pub allocator: Mutex<Heap>,
     pub checks: bool,
     /// With `checks`.
@@ -67,6 +70,7 @@ static STATE: Holder<State> = Holder::new();
 pub struct Parts {
     pub regions: Vec<Region>,
     pub memory: usize,
+    pub aliases: Vec<Alias>,
     pub me: usize,
     pub checks: bool,
     pub debug: bool,
@@ -78,7 +82,8 @@ pub struct Parts {
 
 impl State {
     pub fn new(parts: Parts) -> State {
-        let Parts { regions, memory, me, checks, debug, level, session, world, shared } = parts;
+        let Parts { regions, memory, aliases, me, checks, debug, level, session, world, shared } =
+            parts;
         let heap = &regions[0];
         let usable = |there: &Attached| if there.locked == 0 { there.base.addr() } else { 0 };
         State {
@@ -91,6 +96,7 @@ impl State {
             allocator: Mutex::new(Heap::new(heap.len)),
             regions,
             memory,
+            aliases,
             checks,
             debug,
             level,
@@ -133,23 +139,33 @@ impl State {
         }
     }
 
-    /// Where `len` bytes of the heap lie for a PE, if they can be accessed there. A length of 0 is at home everywhere.
+    /// Where `len` symmetric bytes lie for a PE, if they can be accessed there. A length of 0 is at home everywhere.
     #[inline(always)]
     pub fn mapped(&self, address: usize, len: usize, pe: usize) -> Option<*mut u8> {
         let offset = address.wrapping_sub(self.heap);
         if len > self.fast || offset > self.fast - len {
-            return None;
+            return self.mapped_static(address, len, pe);
         }
         let base = self.bases[pe];
         (base != 0).then(|| core::ptr::with_exposed_provenance_mut(base + offset))
     }
 
+    /// The same of static data.
+    #[inline(never)]
+    fn mapped_static(&self, address: usize, len: usize, pe: usize) -> Option<*mut u8> {
+        if self.checks {
+            return None;
+        }
+        let (region, offset) =
+            self.regions[1..].iter().find_map(|region| region.at(address, len))?;
+        let there = &region.there[pe];
+        let usable = !there.base.is_null() && there.locked == 0;
+        usable.then(|| there.base.cast::<u8>().wrapping_add(offset))
+    }
+
     /// The region and the offset of `len` symmetric bytes.
     pub fn find(&self, address: usize, len: usize) -> Option<(&Region, usize)> {
-        self.regions.iter().find_map(|region| {
-            let offset = address.wrapping_sub(region.base);
-            (len <= region.len && offset <= region.len - len).then_some((region, offset))
-        })
+        self.regions.iter().find_map(|region| region.at(address, len))
     }
 
     /// As `find`, for a transfer; whoever names other memory has made a mistake.
@@ -169,10 +185,10 @@ impl State {
         (region, offset)
     }
 
-    /// What begins in symmetric memory must end there. Collectives take other memory, too.
+    /// What begins in symmetric memory must end there. With `HPVM_CHECK` it must begin there.
     pub fn ends_inside(&self, name: Name, address: usize, len: usize) {
         let begins = |region: &Region| address.wrapping_sub(region.base) < region.len;
-        if len > 0 && self.regions.iter().any(begins) {
+        if len > 0 && (self.checks || self.regions.iter().any(begins)) {
             self.symmetric(name, address, len);
         }
     }
@@ -231,6 +247,12 @@ impl State {
 }
 
 impl Region {
+    /// The region and the offset, if `len` bytes there are of this region.
+    fn at(&self, address: usize, len: usize) -> Option<(&Region, usize)> {
+        let offset = address.wrapping_sub(self.base);
+        (len <= self.len && offset <= self.len - len).then_some((self, offset))
+    }
+
     pub fn shown(&self) -> String {
         format!("{} ({} bytes at {:#x})", self.what, self.len, self.base)
     }

@@ -75,6 +75,9 @@ const MODELS: [Model; 5] = [
     },
 ];
 
+/// Models whose programs are killed in Slurm.
+const IN_SLURM: [&str; 3] = ["SHMEM", "ARMCI", "BSP"];
+
 /// rounds.c of each model.
 fn programs() -> &'static [(&'static Model, PathBuf)] {
     static PROGRAMS: OnceLock<Vec<(&Model, PathBuf)>> = OnceLock::new();
@@ -290,5 +293,62 @@ pub fn in_slurm(cluster: &Cluster) {
         let job = format!("echo | srun --mpi=pmi2 -N2 -n4 {program}");
         let text = succeed(cluster.command(&["sh", "-c", &job]));
         assert_eq!(text, "half\nprocess 0 of 4: 0 errors\n", "{}", model.name);
+    }
+}
+
+/// What the folders for files in memory and temporary ones hold, on all hosts.
+fn files(cluster: &Cluster) -> Vec<String> {
+    let list =
+        cluster.command(&["srun", "--mpi=none", "-N2", "-n2", "ls", "-A", "/dev/shm", "/tmp"]);
+    let mut files: Vec<_> = succeed(list).lines().map(str::to_owned).collect();
+    files.sort_unstable();
+    files
+}
+
+/// The last process of a job in Slurm dies; the others wait for it. The job ends, and nothing is left on any host: a step that
+/// srun ends when a task fails, and a job of our launcher in an allocation.
+pub fn killed_in_slurm(cluster: &Cluster, mpirun: &str) {
+    let step = &["srun", "--kill-on-bad-exit", "--mpi=pmi2", "-N2", "-n4"][..];
+    let job = &["salloc", "-Q", "-N2", "-n4", mpirun][..];
+    for (model, program) in programs().iter().filter(|(model, _)| IN_SLURM.contains(&model.name)) {
+        for (how, launcher) in model.waits.iter().flat_map(|how| [(how, step), (how, job)]) {
+            let case = format!("{} by {}, {how}", model.name, launcher[0]);
+            let before = files(cluster);
+            let program = program.to_string_lossy();
+            let outcome =
+                run_within(cluster.command(&[launcher, &[&*program, how]].concat()), PATIENCE);
+            let text = &outcome.output;
+            match launcher == job {
+                true => {
+                    assert_eq!(outcome.code, Some(128 + libc::SIGKILL), "{case}: {text}");
+                    assert!(
+                        text.contains("rank 3 (pid ") && text.contains("SIGKILL"),
+                        "{case}: {text}"
+                    );
+                }
+                false => {
+                    assert_ne!(outcome.code, Some(0), "{case}: {text}");
+                    assert!(text.contains("task 3: Killed"), "{case}: {text}");
+                }
+            }
+            ends_on(cluster, &program, &case);
+            assert_eq!(files(cluster), before, "{case}: left behind");
+        }
+    }
+}
+
+/// Waits until no host of the cluster runs the program.
+fn ends_on(cluster: &Cluster, program: &str, case: &str) {
+    let since = Instant::now();
+    for host in 1..=2 {
+        loop {
+            let mut left = cluster.processes(host);
+            left.retain(|(_, command)| command.contains(program));
+            if left.is_empty() {
+                break;
+            }
+            assert!(since.elapsed() < PATIENCE, "{case}: left on host {host}: {left:?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 }

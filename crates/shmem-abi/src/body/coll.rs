@@ -25,14 +25,17 @@ pub(super) fn count(name: Name, n: usize) -> MPI_Count {
     }
 }
 
-/// The buffers of a collective: `dest` and `source`, and how many bytes of each.
+/// The buffers of a collective: `dest`, which is symmetric, and `source`, which the standard wants to be so, too, and which other
+/// implementations take from anywhere; and how many bytes of each.
 pub(super) fn buffers(
     name: Name,
     (dest, to): (*mut u8, usize),
     (source, from): (*const u8, usize),
 ) {
     let s = state(name);
-    s.ends_inside(name, dest.addr(), to);
+    if to > 0 {
+        s.symmetric(name, dest.addr(), to);
+    }
     s.ends_inside(name, source.addr(), from);
 }
 
@@ -210,6 +213,20 @@ pub(super) unsafe fn alltoall_bytes(
 ) {
     let all = len.saturating_mul(team.size());
     buffers(name, (dest, all), (source, all));
+    // SAFETY: the caller's promise.
+    unsafe { exchange(name, team, (dest, source), len) }
+}
+
+/// `alltoall_bytes` with memory of any kind.
+///
+/// # Safety
+/// As there.
+unsafe fn exchange(
+    name: Name,
+    team: &TeamObject,
+    (dest, source): (*mut u8, *const u8),
+    len: usize,
+) {
     let n = count(name, len);
     let source = sent(source, dest);
     // SAFETY: the caller's promise.
@@ -269,7 +286,7 @@ pub(super) unsafe fn alltoalls_bytes(
     }
     let place = packed.as_mut_ptr();
     // SAFETY: as many bytes as all members have for all.
-    unsafe { alltoall_bytes(name, team, (place, place), n.saturating_mul(size)) };
+    unsafe { exchange(name, team, (place, place), n.saturating_mul(size)) };
     for (i, element) in packed.chunks_exact(size).enumerate() {
         let at = dest.wrapping_offset(i as isize * dst * size as isize);
         // SAFETY: the caller's promise.

@@ -8,41 +8,7 @@ use core::ffi::{c_int, c_long};
 use hpvm_abi::onesided::Op;
 use hpvm_model::block;
 use hpvm_model::{done, fail, onesided};
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::thread::ThreadId;
-
-/// The locks of this PE, by their addresses, and who took them. An end of one that it does not have would let in
-/// somebody else's ticket, and who waits for its own waits for ever.
-#[derive(Default)]
-pub struct Held(Mutex<BTreeMap<usize, ThreadId>>);
-
-impl Held {
-    fn locks(&self) -> std::sync::MutexGuard<'_, BTreeMap<usize, ThreadId>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Fails if this thread has it. Another one's is waited for.
-    fn not_mine(&self, name: Name, lock: *mut c_long) {
-        let holder = self.locks().get(&lock.addr()).copied();
-        if holder.is_some_and(|holder| holder == std::thread::current().id()) {
-            let lock = lock.addr();
-            fail(name, &format!("the calling PE has the lock at {lock:#x} already"));
-        }
-    }
-
-    fn taken(&self, lock: *mut c_long) {
-        self.locks().insert(lock.addr(), std::thread::current().id());
-    }
-
-    fn given_back(&self, name: Name, lock: *mut c_long) {
-        if self.locks().remove(&lock.addr()).is_none() {
-            let lock = lock.addr();
-            fail(name, &format!("the calling PE does not have the lock at {lock:#x}"));
-        }
-    }
-}
 
 /// The PE whose copy of the lock counts: locks that are neighbours are not all of one PE.
 fn owner(s: &State, name: Name, lock: *mut c_long) -> c_int {
@@ -62,7 +28,7 @@ fn halves(lock: *mut c_long) -> (*mut u32, *mut u32) {
 pub unsafe fn set(name: Name, lock: *mut c_long) {
     let s = state(name);
     let owner = owner(s, name, lock);
-    s.locks.not_mine(name, lock);
+    s.locks.not_mine(name, lock.addr());
     let (taken, served) = halves(lock);
     let ticket = update(name, DEFAULT, taken, Op::Sum, 1, owner);
     match s.mapped(served.addr(), size_of::<u32>(), owner as usize) {
@@ -78,13 +44,13 @@ pub unsafe fn set(name: Name, lock: *mut c_long) {
             }
         }
     }
-    s.locks.taken(lock);
+    s.locks.taken(lock.addr());
 }
 
 pub unsafe fn clear(name: Name, lock: *mut c_long) {
     let s = state(name);
     let owner = owner(s, name, lock);
-    s.locks.given_back(name, lock);
+    s.locks.given_back(name, lock.addr());
     // What was done under the lock comes before its end.
     s.quiet(name);
     update(name, DEFAULT, halves(lock).1, Op::Sum, 1, owner);
@@ -101,7 +67,7 @@ pub unsafe fn test(name: Name, lock: *mut c_long) -> c_int {
         // SAFETY: none is asked: the address has been checked.
         let before = unsafe { super::amo::compare_swap(name, DEFAULT, word, now, next, owner) };
         if before == now {
-            s.locks.taken(lock);
+            s.locks.taken(lock.addr());
             return 0;
         }
     }

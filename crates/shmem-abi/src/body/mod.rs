@@ -4,6 +4,7 @@ pub mod amo;
 pub mod cache;
 pub mod coll;
 pub mod context;
+pub mod held;
 pub mod lock;
 pub mod memory;
 pub mod order;

@@ -4,6 +4,7 @@
 use super::team::{TeamObject, free, quieten};
 use super::{coll, set};
 use crate::settings::Settings;
+use crate::shared_static::{self, Alias};
 use crate::state::{Parts, Region, State, current, install, remove, state};
 use crate::static_data;
 use crate::types::Name;
@@ -67,17 +68,19 @@ fn begin(name: Name, level: c_int) -> c_int {
     install(join(name, level, &settings));
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
+        // The argument says whose exit it is: children of fork have the handler, too.
+        let me = core::ptr::without_provenance_mut(std::process::id() as usize);
         // SAFETY: a function of this library, which stays loaded because programs are linked with it.
-        unsafe { on_exit(at_exit, null_mut()) };
+        unsafe { on_exit(at_exit, me) };
     });
     level
 }
 
 /// Returning from `main` without `shmem_finalize` is as if it had been called; an exit with an error is none.
-extern "C" fn at_exit(status: c_int, _: *mut c_void) {
-    if status == 0 && current().is_some() {
+extern "C" fn at_exit(status: c_int, process: *mut c_void) {
+    if status == 0 && process.addr() == std::process::id() as usize && current().is_some() {
         *USES.lock().unwrap_or_else(PoisonError::into_inner) = 0;
-        end(c"exit".as_ptr());
+        end(c"exit".as_ptr(), true);
     }
 }
 
@@ -96,9 +99,16 @@ fn team(name: Name, comm: MPI_Comm, me_in_world: u32) -> TeamObject {
     TeamObject { comm, members: members.into(), me: me as usize, num_contexts: 0 }
 }
 
-/// Lets all PEs access `len` bytes at `base`, and learns how theirs are reached. All PEs call this for the same region.
-fn region(name: Name, world: &TeamObject, base: usize, len: usize, what: &'static str) -> Region {
-    let memory = core::ptr::with_exposed_provenance_mut::<c_void>(base);
+/// Lets all PEs access `len` bytes at `base`, which others find at `lent`, and learns how theirs are reached. All PEs call
+/// this for the same region.
+fn region(
+    name: Name,
+    world: &TeamObject,
+    (base, lent): (usize, usize),
+    len: usize,
+    what: &'static str,
+) -> Region {
+    let memory = core::ptr::with_exposed_provenance_mut::<c_void>(lent);
     let mut key: Key = [0; size_of::<Key>()];
     // SAFETY: the heap, or static data: memory that the program expects others to change.
     done(name, unsafe { (onesided().expose)(memory, len, &mut key) });
@@ -115,7 +125,13 @@ fn region(name: Name, world: &TeamObject, base: usize, len: usize, what: &'stati
         done(name, unsafe { (onesided().attach)(key, &mut there) });
         there
     };
-    Region { base, len, what, key, there: keys.iter().map(attach).collect() }
+    let mut there: Box<[Attached]> = keys.iter().map(attach).collect();
+    let own = &mut there[world.me];
+    if !own.base.is_null() {
+        // Where the program has it.
+        own.base = core::ptr::with_exposed_provenance_mut(base);
+    }
+    Region { base, len, what, key, there }
 }
 
 /// Refuses what differs between PEs and would make addresses differ.
@@ -179,12 +195,21 @@ fn join(name: Name, level: c_int, settings: &Settings) -> State {
         fail(name, &format!("the {len} bytes of SHMEM_SYMMETRIC_SIZE are not to be had"));
     }
     let heap = memory.expose_provenance().next_multiple_of(HEAP_ALIGNMENT);
-    let mut regions = vec![region(name, &world, heap, len, "symmetric heap")];
-    let shared = shared(name, &world, &regions[0]);
+    // Before memory is exposed, which may start a thread.
     let segments = static_data::segments();
+    let shares = settings.shares_static_data && world.size() > 1;
+    let aliases: Vec<Option<Alias>> = segments
+        .iter()
+        .map(|s| if shares { shared_static::share(name, s, &segments) } else { None })
+        .collect();
+    let mut regions = vec![region(name, &world, (heap, heap), len, "symmetric heap")];
+    let shared = shared(name, &world, &regions[0]);
     let lengths = segments.iter().fold(segments.len() as u64, |sum, s| sum << 1 ^ s.len() as u64);
     same(name, &world, "the size of the program's static data", lengths);
-    let data = segments.iter().map(|s| region(name, &world, s.start, s.len(), "static data"));
+    let data = segments.iter().zip(&aliases).map(|(s, alias)| {
+        let lent = alias.as_ref().map_or(s.start, |alias| alias.lent(s.start));
+        region(name, &world, (s.start, lent), s.len(), "static data")
+    });
     regions.extend(data);
     if rank == 0 {
         // Nobody may be there to read.
@@ -193,6 +218,7 @@ fn join(name: Name, level: c_int, settings: &Settings) -> State {
     let state = State::new(Parts {
         regions,
         memory: memory.addr(),
+        aliases: aliases.into_iter().flatten().collect(),
         me: rank as usize,
         checks: settings.checks,
         debug: settings.debug,
@@ -203,9 +229,11 @@ fn join(name: Name, level: c_int, settings: &Settings) -> State {
     });
     if settings.debug {
         let mapped = state.bases.iter().filter(|base| **base != 0).count();
+        let data = |region: &&Region| region.there.iter().all(|there| !there.base.is_null());
         say(&format!(
-            "hpvm: PE {rank} of {}: the heaps of {mapped} PEs are mapped; {}",
+            "hpvm: PE {rank} of {}: the heaps of {mapped} PEs are mapped, the static data of {}; {}",
             state.n_pes,
+            if state.regions[1..].iter().all(|r| data(&r)) { "all" } else { "fewer" },
             state.regions.iter().map(Region::shown).collect::<Vec<_>>().join(", ")
         ));
     }
@@ -222,12 +250,12 @@ pub unsafe fn finalize(name: Name) {
         *uses == 0
     };
     if last {
-        end(name);
+        end(name, false);
     }
 }
 
-/// Gives everything back. All PEs call this.
-fn end(name: Name) {
+/// Gives everything back; if the process `exits`, not what then goes anyway. All PEs call this.
+fn end(name: Name, exits: bool) {
     let s = state(name);
     s.quiet(name);
     coll::barrier(name, &s.world);
@@ -248,6 +276,9 @@ fn end(name: Name) {
     let memory = core::ptr::with_exposed_provenance_mut(s.memory);
     // SAFETY: `allocate` returned it, with this size.
     unsafe { (onesided().release)(memory, s.regions[0].len + HEAP_ALIGNMENT) };
+    if !exits {
+        s.aliases.iter().for_each(shared_static::unshare);
+    }
     free(name, &s.shared);
     free(name, &s.world);
     let mut session = s.session;
