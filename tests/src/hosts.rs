@@ -98,12 +98,7 @@ impl Hosts {
 
     /// The processes of a host with their command lines.
     pub fn processes(&self, host: u32) -> Vec<(i32, String)> {
-        let text = run(&["ps", &self.name(host)]).expect("ps");
-        let split = |line: &str| {
-            let (pid, words) = line.split_once(' ')?;
-            Some((pid.parse().ok()?, words.trim().to_string()))
-        };
-        text.lines().filter_map(split).collect()
+        processes_on(&self.name(host))
     }
 
     /// Kills everything that runs on a host at one blow.
@@ -118,6 +113,16 @@ impl Drop for Hosts {
             eprintln!("{text}");
         }
     }
+}
+
+/// The processes of a host with their command lines.
+pub(crate) fn processes_on(host: &str) -> Vec<(i32, String)> {
+    let text = run(&["ps", host]).expect("ps");
+    let split = |line: &str| {
+        let (pid, words) = line.split_once(' ')?;
+        Some((pid.parse().ok()?, words.trim().to_string()))
+    };
+    text.lines().filter_map(split).collect()
 }
 
 /// Whether test hosts can be made here; the error says why not.

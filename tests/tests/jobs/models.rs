@@ -282,13 +282,49 @@ fn a_cable_that_stays_out_ends_the_job_with_the_names_of_both_hosts() {
     });
 }
 
-/// Each program as a step of Slurm.
-pub fn in_slurm(cluster: &Cluster) {
+#[test]
+fn steps_of_slurm() {
+    let Some(cluster) = Cluster::up(2, 4) else { return };
     for (model, program) in programs() {
         let program = program.to_string_lossy();
         // One word of input is all that the program wants.
         let job = format!("echo | srun --mpi=pmi2 -N2 -n4 {program}");
         let text = succeed(cluster.command(&["sh", "-c", &job]));
         assert_eq!(text, "half\nprocess 0 of 4: 0 errors\n", "{}", model.name);
+    }
+    killed_in_slurm(&cluster);
+    crate::pvm_hosts::in_slurm(&cluster);
+}
+
+/// The last process of a step dies, and the others wait for it. Slurm ends the step where it is told to (`-K`).
+fn killed_in_slurm(cluster: &Cluster) {
+    for (model, program) in programs() {
+        for how in model.waits {
+            let case = format!("{}, {how}", model.name);
+            let program = program.to_string_lossy();
+            let words = ["srun", "--mpi=pmi2", "-K", "-N2", "-n4", &program, how];
+            let outcome = run_within(cluster.command(&words), PATIENCE);
+            let text = &outcome.output;
+            // That of the task that died, or of one that Slurm has ended.
+            let killed = [libc::SIGKILL, libc::SIGTERM].map(|signal| Some(128 + signal));
+            assert!(killed.contains(&outcome.code), "{case}: {:?}: {text}", outcome.code);
+            assert!(text.contains("task 3: Killed"), "{case}: {text}");
+            assert!(!text.contains("did not wait"), "{case}: {text}");
+            nothing_of_the_step_runs(cluster, &program, &case);
+        }
+    }
+}
+
+/// Waits until no process of the program, and nothing that Slurm keeps for a step, is left on any host.
+fn nothing_of_the_step_runs(cluster: &Cluster, program: &str, case: &str) {
+    let since = Instant::now();
+    loop {
+        let mut left = cluster.processes();
+        left.retain(|line| line.contains(program) || line.contains("slurmstepd"));
+        if left.is_empty() {
+            return;
+        }
+        assert!(since.elapsed() < PATIENCE, "{case}: left: {left:?}");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
