@@ -98,7 +98,7 @@ impl Hosts {
 
     /// The processes of a host with their command lines.
     pub fn processes(&self, host: u32) -> Vec<(i32, String)> {
-        processes(&self.name(host))
+        processes_on(&self.name(host))
     }
 
     /// Kills everything that runs on a host at one blow.
@@ -116,7 +116,7 @@ impl Drop for Hosts {
 }
 
 /// The processes of a host with their command lines.
-pub(crate) fn processes(host: &str) -> Vec<(i32, String)> {
+pub(crate) fn processes_on(host: &str) -> Vec<(i32, String)> {
     let text = run(&["ps", host]).expect("ps");
     let split = |line: &str| {
         let (pid, words) = line.split_once(' ')?;

@@ -10,6 +10,7 @@ use crate::process;
 #[derive(Debug)]
 pub struct Cluster {
     prefix: String,
+    count: u32,
 }
 
 impl Cluster {
@@ -36,7 +37,7 @@ impl Cluster {
         // Relaxed: only distinctness matters.
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let owner = std::process::id().to_string();
-        let cluster = Cluster { prefix: format!("s{owner}n{number}h") };
+        let cluster = Cluster { prefix: format!("s{owner}n{number}h"), count };
         let (count, cpus) = (count.to_string(), cpus.to_string());
         let up = ["up", &cluster.prefix, &count, &cpus];
         run(&[&up, options, &["--owner", &owner]].concat());
@@ -53,9 +54,10 @@ impl Cluster {
         &self.prefix
     }
 
-    /// The processes of a host with their command lines.
-    pub fn processes(&self, host: u32) -> Vec<(i32, String)> {
-        crate::hosts::processes(&self.host(host))
+    /// The command lines of all processes on all hosts, Slurm's own among them.
+    pub fn processes(&self) -> Vec<String> {
+        let on = |host| crate::hosts::processes_on(&self.host(host));
+        (1..=self.count).flat_map(on).map(|(_, line)| line).collect()
     }
 
     /// Starts or kills the daemon of the accounting. Blocks until it answers, or has gone.

@@ -4,7 +4,7 @@ use crate::wire::{Bytes, wire};
 use crate::{Tid, buffers::Head};
 
 /// The version of what follows: a task and a virtual machine of different ones do not talk.
-pub const VERSION: i32 = 2;
+pub const VERSION: i32 = 3;
 
 /// Where the virtual machine of a user listens: an abstract socket, which the kernel takes away with the process.
 pub fn address(user: u32, name: &str) -> String {

@@ -137,8 +137,6 @@ fn a_job_in_slurm() {
     let salloc = cluster.command(&["salloc", "-Q", "-N2", "-n5", &mpirun, &many, "ring"]);
     assert_eq!(succeed(salloc), "done, 5 ranks\n");
     spawning_in_slurm(&cluster, &mpirun);
-    crate::models::in_slurm(&cluster);
-    crate::models::killed_in_slurm(&cluster, &mpirun);
     let alone = cluster.command(&["srun", "--mpi=none", "-N2", "-n2", &many, "init"]).output();
     let alone = String::from_utf8_lossy(&alone.expect("srun").stderr).into_owned();
     assert!(alone.contains("use srun --mpi=pmi2, or mpirun"), "{alone}");

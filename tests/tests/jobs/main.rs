@@ -57,6 +57,7 @@ mod stripes;
 mod stuck;
 mod tables;
 mod threads;
+mod together;
 mod traffic;
 mod wrappers;
 mod xdp;

@@ -75,9 +75,6 @@ const MODELS: [Model; 5] = [
     },
 ];
 
-/// Models whose programs are killed in Slurm.
-const IN_SLURM: [&str; 3] = ["SHMEM", "ARMCI", "BSP"];
-
 /// rounds.c of each model.
 fn programs() -> &'static [(&'static Model, PathBuf)] {
     static PROGRAMS: OnceLock<Vec<(&Model, PathBuf)>> = OnceLock::new();
@@ -285,8 +282,9 @@ fn a_cable_that_stays_out_ends_the_job_with_the_names_of_both_hosts() {
     });
 }
 
-/// Each program as a step of Slurm.
-pub fn in_slurm(cluster: &Cluster) {
+#[test]
+fn steps_of_slurm() {
+    let Some(cluster) = Cluster::up(2, 4) else { return };
     for (model, program) in programs() {
         let program = program.to_string_lossy();
         // One word of input is all that the program wants.
@@ -294,61 +292,54 @@ pub fn in_slurm(cluster: &Cluster) {
         let text = succeed(cluster.command(&["sh", "-c", &job]));
         assert_eq!(text, "half\nprocess 0 of 4: 0 errors\n", "{}", model.name);
     }
+    killed_in_slurm(&cluster);
+    crate::pvm_hosts::in_slurm(&cluster);
 }
 
-/// What the folders for files in memory and temporary ones hold, on all hosts.
-fn files(cluster: &Cluster) -> Vec<String> {
-    let list =
-        cluster.command(&["srun", "--mpi=none", "-N2", "-n2", "ls", "-A", "/dev/shm", "/tmp"]);
+/// The last process dies, and the others wait for it: in a step, which Slurm ends where it is told to (`-K`), and under our
+/// launcher in an allocation. Nothing is left on any host.
+fn killed_in_slurm(cluster: &Cluster) {
+    let mpirun = prefix().join("bin/mpirun").to_string_lossy().into_owned();
+    let step = &["srun", "--mpi=pmi2", "-K", "-N2", "-n4"][..];
+    let job = &["salloc", "-Q", "-N2", "-n4", &mpirun][..];
+    for (model, program) in programs() {
+        for (how, launcher) in model.waits.iter().flat_map(|how| [(how, step), (how, job)]) {
+            let case = format!("{} by {}, {how}", model.name, launcher[0]);
+            let before = shared_memory(cluster);
+            let program = program.to_string_lossy();
+            let words = [launcher, &[&*program, how]].concat();
+            let outcome = run_within(cluster.command(&words), PATIENCE);
+            let text = &outcome.output;
+            // Of a step: that of the task that died, or of one that Slurm has ended.
+            let killed = [libc::SIGKILL, libc::SIGTERM].map(|signal| Some(128 + signal));
+            assert!(killed.contains(&outcome.code), "{case}: {:?}: {text}", outcome.code);
+            let told = if launcher == step { "task 3: Killed" } else { "rank 3 (pid " };
+            assert!(text.contains(told), "{case}: {text}");
+            assert!(!text.contains("did not wait"), "{case}: {text}");
+            nothing_of_the_step_runs(cluster, &program, &case);
+            assert_eq!(shared_memory(cluster), before, "{case}: left behind");
+        }
+    }
+}
+
+/// What the folder for files in memory, which each host has for itself, holds on all hosts.
+fn shared_memory(cluster: &Cluster) -> Vec<String> {
+    let list = cluster.command(&["srun", "--mpi=none", "-N2", "-n2", "ls", "-A", "/dev/shm"]);
     let mut files: Vec<_> = succeed(list).lines().map(str::to_owned).collect();
     files.sort_unstable();
     files
 }
 
-/// The last process of a job in Slurm dies; the others wait for it. The job ends, and nothing is left on any host: a step that
-/// srun ends when a task fails, and a job of our launcher in an allocation.
-pub fn killed_in_slurm(cluster: &Cluster, mpirun: &str) {
-    let step = &["srun", "--kill-on-bad-exit", "--mpi=pmi2", "-N2", "-n4"][..];
-    let job = &["salloc", "-Q", "-N2", "-n4", mpirun][..];
-    for (model, program) in programs().iter().filter(|(model, _)| IN_SLURM.contains(&model.name)) {
-        for (how, launcher) in model.waits.iter().flat_map(|how| [(how, step), (how, job)]) {
-            let case = format!("{} by {}, {how}", model.name, launcher[0]);
-            let before = files(cluster);
-            let program = program.to_string_lossy();
-            let outcome =
-                run_within(cluster.command(&[launcher, &[&*program, how]].concat()), PATIENCE);
-            let text = &outcome.output;
-            match launcher == job {
-                true => {
-                    assert_eq!(outcome.code, Some(128 + libc::SIGKILL), "{case}: {text}");
-                    assert!(
-                        text.contains("rank 3 (pid ") && text.contains("SIGKILL"),
-                        "{case}: {text}"
-                    );
-                }
-                false => {
-                    assert_ne!(outcome.code, Some(0), "{case}: {text}");
-                    assert!(text.contains("task 3: Killed"), "{case}: {text}");
-                }
-            }
-            ends_on(cluster, &program, &case);
-            assert_eq!(files(cluster), before, "{case}: left behind");
-        }
-    }
-}
-
-/// Waits until no host of the cluster runs the program.
-fn ends_on(cluster: &Cluster, program: &str, case: &str) {
+/// Waits until no process of the program, and nothing that Slurm keeps for a step, is left on any host.
+fn nothing_of_the_step_runs(cluster: &Cluster, program: &str, case: &str) {
     let since = Instant::now();
-    for host in 1..=2 {
-        loop {
-            let mut left = cluster.processes(host);
-            left.retain(|(_, command)| command.contains(program));
-            if left.is_empty() {
-                break;
-            }
-            assert!(since.elapsed() < PATIENCE, "{case}: left on host {host}: {left:?}");
-            std::thread::sleep(Duration::from_millis(5));
+    loop {
+        let mut left = cluster.processes();
+        left.retain(|line| line.contains(program) || line.contains("slurmstepd"));
+        if left.is_empty() {
+            return;
         }
+        assert!(since.elapsed() < PATIENCE, "{case}: left: {left:?}");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -2,6 +2,7 @@
 //! machine's process has the marker of the test, too.
 
 use crate::common::{PATIENCE, clean, marker, prefix, run_within, scratch, succeed, workspace};
+use crate::kill::folders::Folders;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -71,6 +72,20 @@ fn ranks_are_tasks() {
     let mut command = task(&prefix().join("bin/mpirun"));
     command.args(["-n", "3"]).arg(program("ranks"));
     assert_eq!(succeed(command), "No errors\n");
+}
+
+/// The others wait in `pvm_recv` for the rank that is killed.
+#[test]
+fn a_killed_rank_ends_all_and_the_virtual_machine() {
+    let mut command = task(&prefix().join("bin/mpirun"));
+    command.args(["-n", "3"]).arg(program("ranks")).arg("and kill one");
+    let place = Folders::new(&mut command);
+    let outcome = run_within(command, PATIENCE);
+    let text = &outcome.output;
+    assert_eq!(outcome.code, Some(128 + libc::SIGKILL), "{text}");
+    assert!(text.contains("(pid ") && text.contains("SIGKILL"), "{text}");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    assert_eq!(place.left(), Vec::<String>::new(), "left behind");
 }
 
 /// Commands of a script; those of a program that is not there, wrong ones, and the end.

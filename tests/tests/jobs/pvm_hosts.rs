@@ -1,9 +1,12 @@
 //! PVM's virtual machine on several test hosts.
 
-use crate::common::{PATIENCE, marker, prefix, scratch, succeed};
+use crate::common::{PATIENCE, marker, prefix, run_within, scratch, succeed};
 use crate::pvm::program;
 use hpvm_tests::hosts::Hosts;
-use std::process::Command;
+use hpvm_tests::process::end_with_this_thread;
+use hpvm_tests::slurm::Cluster;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A command on the first host, in a virtual machine of its own; other hosts are reached without ssh.
@@ -89,4 +92,111 @@ fn the_console_adds_and_deletes_hosts() {
         assert!(output.contains(says), "{says:?} is missing:\n{output}");
     }
     nothing_is_left(&hosts);
+}
+
+/// Two tasks on each of four hosts, and a task on the first that was started by hand.
+fn on_four(hosts: &Hosts, how: &str) -> Command {
+    let mut command = on_first(hosts, program("spread"));
+    command.arg(how).args((2..=hosts.count()).map(|host| hosts.name(host)));
+    command
+}
+
+#[test]
+fn groups_and_messages_of_all_to_all_on_four_hosts() {
+    let Some(hosts) = Hosts::up(4, &[]) else { return };
+    assert_eq!(succeed(on_four(&hosts, "straight")), "No errors\n");
+    nothing_is_left(&hosts);
+}
+
+/// All others wait in `pvm_recv` for the word of it, and go on.
+#[test]
+fn kill_9_of_a_task_and_of_a_host_is_told_on_four_hosts() {
+    let Some(hosts) = Hosts::up(4, &[]) else { return };
+    for how in ["task", "host"] {
+        assert_eq!(succeed(on_four(&hosts, how)), "No errors\n", "{how}");
+        nothing_is_left(&hosts);
+    }
+}
+
+/// The process of the first host is killed: no task of any host outlives it.
+#[test]
+fn kill_9_of_the_first_hosts_process_ends_all_tasks_on_four_hosts() {
+    let Some(hosts) = Hosts::up(4, &[]) else { return };
+    let outcome = run_within(on_four(&hosts, "machine"), PATIENCE);
+    assert_eq!(outcome.code, Some(128 + 15), "{}", outcome.output);
+    assert!(outcome.output.contains("the virtual machine has ended"), "{}", outcome.output);
+    nothing_is_left(&hosts);
+}
+
+/// Starts a program that says a line and waits. Seconds that only a hang takes.
+fn start(hosts: &Hosts, how: &str, says: &str) -> (Child, BufReader<std::process::ChildStdout>) {
+    let task = on_four(hosts, how);
+    let mut command = on_first(hosts, "timeout");
+    // The words behind those that reach the host.
+    command.arg("240").args(task.get_args().skip(2));
+    if how == "lost" {
+        command.env_remove("HPVM_LAUNCH_AGENT");
+    }
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+    end_with_this_thread(&mut command);
+    let mut job = command.spawn().expect("a task");
+    let mut output = BufReader::new(job.stdout.take().expect("its output"));
+    let mut line = String::new();
+    output.read_line(&mut line).expect("a line");
+    assert_eq!(line.trim_end(), says);
+    (job, output)
+}
+
+fn ends_well(mut job: Child, mut output: BufReader<std::process::ChildStdout>) {
+    let mut rest = String::new();
+    output.read_to_string(&mut rest).expect("its output");
+    assert_eq!(rest, "No errors\n");
+    assert!(job.wait().expect("its end").success());
+}
+
+/// Messages are under way all the time.
+#[test]
+fn a_cable_that_is_out_for_some_time_only_delays_tasks() {
+    let Some(hosts) = Hosts::up(4, &[]) else { return };
+    let (mut job, output) = start(&hosts, "cable", "half");
+    for host in [3, 1] {
+        hosts.link(host, "net0", false);
+        std::thread::sleep(Duration::from_secs(2));
+        hosts.link(host, "net0", true);
+    }
+    job.stdin.take().expect("its input").write_all(b"go on\n").expect("a word to the task");
+    ends_well(job, output);
+    nothing_is_left(&hosts);
+}
+
+/// The command that has reached a host is killed on the first one.
+#[test]
+fn kill_9_of_the_connection_to_a_host_is_told() {
+    let Some(hosts) = Hosts::up(4, &["--ssh"]) else { return };
+    let (job, output) = start(&hosts, "lost", "all wait");
+    let last = hosts.name(4);
+    let ssh = |(_, line): &(i32, String)| line.starts_with("ssh ") && line.contains(&last);
+    let found: Vec<_> = hosts.processes(1).into_iter().filter(ssh).collect();
+    assert!(!found.is_empty(), "{:?}", hosts.processes(1));
+    for (pid, _) in found {
+        // SAFETY: sends a signal; it touches no memory.
+        unsafe { libc::kill(pid, libc::SIGKILL) };
+    }
+    ends_well(job, output);
+    nothing_is_left(&hosts);
+}
+
+/// A task in an allocation, and one in a step of it: both reach the second host by Slurm.
+pub fn in_slurm(cluster: &Cluster) {
+    let spread = program("spread").to_string_lossy().into_owned();
+    let (first, second) = (cluster.host(1), cluster.host(2));
+    let here = format!("{spread} straight {second}");
+    let step = format!("srun --mpi=none --overlap -N1 -n1 -w {first} {spread} task {second}");
+    for words in [here, step] {
+        let words: Vec<&str> =
+            ["salloc", "-Q", "-N2", "-n8"].into_iter().chain(words.split(' ')).collect();
+        let mut command = cluster.command(&words);
+        command.env("PVM_VMID", marker()).env("PVM_TMP", scratch());
+        assert_eq!(succeed(command), "No errors\n", "{words:?}");
+    }
 }

@@ -46,8 +46,9 @@ pub const MONITOR: &str = "HPVM_MONITOR";
 /// `hpvm prof` counts them.
 pub const PROF: &str = "HPVM_PROF";
 
-fn is_foreign(name: &OsString) -> bool {
-    FOREIGN.iter().any(|foreign| name == foreign)
+/// Whether a variable tells a process which rank it is: what a rank starts by other ways than MPI is none.
+pub fn is_foreign(name: &OsStr) -> bool {
+    FOREIGN.iter().any(|foreign| name == *foreign)
         // In a Slurm allocation that has no job of ours around it these are Slurm's own.
         || ranks::is_of_rank(name) && !name.to_string_lossy().starts_with("SLURM_")
 }

@@ -2,7 +2,7 @@
 //! before `MPI_Init`. The table sets them, keeps those of an outer job away, and makes
 //! `docs/environment.md`.
 
-use std::ffi::OsString;
+use std::ffi::OsStr;
 
 /// Who a rank is, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,7 +95,7 @@ pub fn of_rank(numbers: &Numbers, slurm: bool) -> impl Iterator<Item = String> {
 }
 
 /// Whether a name is one of those that are set for each rank anew.
-pub fn is_of_rank(name: &OsString) -> bool {
+pub fn is_of_rank(name: &OsStr) -> bool {
     RANK_VARIABLES.iter().any(|variable| name == variable.name)
 }
 

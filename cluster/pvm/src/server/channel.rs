@@ -7,6 +7,8 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
+/// Behind each frame between hosts: `srun` passes on whole lines only.
+const LINE_END: u8 = b'\n';
 /// So much is read before what came is served: many small frames stay few to move.
 const READ_AT_ONCE: usize = 1 << 20;
 /// So much behind the first byte that is still wanted is not moved to the front yet.
@@ -64,12 +66,34 @@ impl Queue {
         true
     }
 
+    /// The same with a line end behind it.
+    fn put_line(&mut self, value: &impl Wire) {
+        self.put(value);
+        self.bytes.push(LINE_END);
+    }
+
     /// # Errors
     /// What came is nothing known.
     pub fn next<T: Wire>(&mut self) -> Result<Option<T>, String> {
         let Some((value, len)) = first_frame(&self.bytes[self.at..])? else { return Ok(None) };
         self.taken(len);
         Ok(Some(value))
+    }
+
+    /// What `put_line` has put.
+    fn next_line<T: Wire>(&mut self) -> Result<Option<T>, String> {
+        let bytes = &self.bytes[self.at..];
+        let Some((value, len)) = first_frame(bytes)? else { return Ok(None) };
+        match bytes.get(len) {
+            None => Ok(None),
+            Some(&LINE_END) => {
+                self.taken(len + 1);
+                Ok(Some(value))
+            }
+            Some(other) => {
+                Err(format!("a byte {other} behind a frame of {len} bytes; expected a line end"))
+            }
+        }
     }
 
     /// Writes what is taken.
@@ -136,7 +160,7 @@ impl Channel {
     }
 
     pub fn queue(&mut self, value: &impl Wire) {
-        self.output.put(value);
+        self.output.put_line(value);
     }
 
     /// Reads; says whether the other side is there.
@@ -152,7 +176,7 @@ impl Channel {
     /// # Errors
     /// What came is nothing known.
     pub fn next<T: Wire>(&mut self) -> Result<Option<T>, String> {
-        self.input.next()
+        self.input.next_line()
     }
 
     /// Writes, and gives a sign of life (`alive`) when it is time.
@@ -160,7 +184,7 @@ impl Channel {
         if self.said.elapsed() >= ALIVE_EVERY {
             self.said = Instant::now();
             if self.output.is_empty() {
-                self.output.put(alive);
+                self.output.put_line(alive);
             }
         }
         self.broken |= self.output.drain(&mut self.to).is_err();
@@ -193,5 +217,25 @@ mod tests {
         }
         assert_eq!(got, words);
         assert!(input.is_empty() && input.bytes.is_empty());
+    }
+
+    /// What passes on whole lines only has passed on all of a frame.
+    #[test]
+    fn a_frame_between_hosts_ends_a_line() {
+        let mut queue = Queue::default();
+        for word in ["one", "two\nlines"] {
+            queue.put_line(&word.to_string());
+            assert_eq!(queue.bytes.last(), Some(&b'\n'));
+        }
+        let bytes = std::mem::take(&mut queue.bytes);
+        let (mut input, mut got) = (Queue::default(), Vec::new());
+        for byte in bytes {
+            input.bytes.push(byte);
+            got.extend(input.next_line::<String>().expect("frames"));
+        }
+        assert_eq!(got, ["one", "two\nlines"]);
+        input.put(&"no line".to_string());
+        input.put(&"no line".to_string());
+        assert!(input.next_line::<String>().is_err());
     }
 }

@@ -12,7 +12,7 @@ pub struct Client {
     process: Option<OwnedFd>,
     input: Queue,
     output: Queue,
-    /// It has said that it is a task, not a console.
+    /// It has said that it is a task, not a console, and has not left.
     pub is_task: bool,
 }
 
@@ -55,8 +55,11 @@ impl Client {
     /// What came is no request.
     pub fn next(&mut self) -> Result<Option<Request>, String> {
         let next = self.input.next()?;
-        if let Some(Request::Enroll { hello }) = &next {
-            self.is_task = !hello.console;
+        match &next {
+            Some(Request::Enroll { hello }) => self.is_task = !hello.console,
+            // From now on it is a process like others, which the end of the virtual machine does not concern.
+            Some(Request::Exit {}) => self.is_task = false,
+            _ => {}
         }
         Ok(next)
     }

@@ -2,6 +2,7 @@
 
 use super::log::Log;
 use crate::sys;
+use hpvm_launch::environment::is_foreign;
 use hpvm_pvm::protocol::{CLAIM, Start, task_address};
 use hpvm_pvm::{Code, Tid};
 use std::collections::BTreeMap;
@@ -90,6 +91,8 @@ impl Processes {
             let at = entry.0.iter().position(|byte| *byte == b'=').filter(|at| *at > 0)?;
             Some((OsStr::from_bytes(&entry.0[..at]), OsStr::from_bytes(&entry.0[at + 1..])))
         });
+        // A task that a rank of a job has spawned is none itself.
+        let environment = environment.filter(|(name, _)| !is_foreign(name));
         let mut command = Command::new(file);
         command.env_clear().envs(environment);
         let home =
