@@ -48,6 +48,11 @@ impl Locks {
         self.grant()
     }
 
+    /// Somebody waits for a lock.
+    pub fn has_waiting(&self) -> bool {
+        self.all.iter().any(|lock| !lock.held)
+    }
+
     fn grant(&mut self) -> Vec<Holder> {
         let mut granted = Vec::new();
         for place in 0..self.all.len() {

@@ -18,7 +18,7 @@ pub enum Ask<'a> {
     Length,
     /// A range of the file for oneself, for writing, or shared with other readers. Answered once it is had.
     Lock(Range<u64>, bool),
-    /// Ends the lock that was asked for with this number. Not answered.
+    /// Ends the lock that was asked for with this number.
     Unlock,
 }
 
