@@ -8,10 +8,16 @@ use crate::file::{Extent, File};
 use crate::hints::{Hints, When};
 use crate::view::View;
 use hpvm_mpi::error::Result;
+use std::os::fd::AsRawFd;
 
 /// Holes up to this many bytes on average are read along: copying them takes less time than a system call
 /// (0.3 to 1 µs).
 const CHEAP_HOLE: u64 = 4096;
+
+/// Where a piece is not in the host's memory the system is told of so many that follow, and so many bytes of them at most,
+/// before anybody waits for the first: the device then reads them side by side.
+const PIECES_AHEAD: u64 = 256;
+const BYTES_AHEAD: u64 = 16 << 20;
 
 impl File {
     /// Writes all of `data` as the stream of `view` from byte `position` on.
@@ -38,6 +44,8 @@ impl File {
         let mut done = 0;
         let mut group = Vec::new();
         let mut staging = Vec::new();
+        // Up to here in the stream the system has been told.
+        let mut told = 0;
         while let Some(first) = extents.next() {
             group.clear();
             group.push(first);
@@ -51,8 +59,15 @@ impl File {
                 extents.next();
             }
             let part = &mut out[done..done + useful as usize];
+            let last = extents.peek().is_none();
             let read = match group.len() {
-                1 => self.read_at(first.at, part)?,
+                1 if last || told > done => self.read_at(first.at, part)?,
+                1 if self.read_if_there(first.at, part).is_some() => part.len(),
+                1 => {
+                    told =
+                        done + self.tell(view, position + done as u64, (out.len() - done) as u64);
+                    self.read_at(first.at, &mut out[done..done + useful as usize])?
+                }
                 _ => self.read_group(&group, part, &mut staging)?,
             };
             done += read;
@@ -61,6 +76,26 @@ impl File {
             }
         }
         Ok(done)
+    }
+
+    /// Tells the system which pieces are about to be read, from byte `position` of the stream on. Returns how many bytes of
+    /// the stream those are.
+    fn tell(&self, view: &View, position: u64, len: u64) -> usize {
+        let (mut told, mut pieces) = (0, 0);
+        for extent in view.extents(position, len) {
+            let (Ok(at), Ok(bytes)) = (i64::try_from(extent.at), i64::try_from(extent.len)) else {
+                break;
+            };
+            // SAFETY: plain arguments about a descriptor that is open. Advice cannot fail in a way that matters.
+            unsafe {
+                libc::posix_fadvise(self.inner.as_raw_fd(), at, bytes, libc::POSIX_FADV_WILLNEED)
+            };
+            (told, pieces) = (told + extent.len, pieces + 1);
+            if pieces == PIECES_AHEAD || told >= BYTES_AHEAD {
+                break;
+            }
+        }
+        told as usize
     }
 
     /// Reads several extents with what lies between them.
@@ -135,5 +170,37 @@ mod tests {
                 prop_assert_eq!(&out[..len], &data[..]);
             }
         }
+    }
+
+    /// Pieces too far apart to read what lies between: from the device, to the file's end and no further.
+    #[test]
+    fn scattered_pieces_come_from_the_device() {
+        let home = tempfile::tempdir_in(".").unwrap();
+        let path = home.path().join("f");
+        let file = File::open(&path, Amode::new(RDWR | CREATE).unwrap(), true).unwrap();
+        let piece = Datatype::contiguous(10, Datatype::byte()).unwrap();
+        let filetype = Datatype::resized(0, 20_000, &piece).unwrap();
+        let view = View::new(7, Datatype::byte(), &filetype, Representation::Native, 1).unwrap();
+        let data: Vec<u8> = (0..3000u32).map(|i| (i % 251) as u8).collect();
+        file.write_stream(&view, 0, &data).unwrap();
+        file.sync().unwrap();
+        for (position, wanted) in [(0, 3000), (0, 2000), (25, 2975), (25, 3000), (2990, 20)] {
+            // SAFETY: plain arguments about a descriptor that is open.
+            unsafe {
+                libc::posix_fadvise(file.inner.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED);
+            }
+            let mut out = vec![255; wanted];
+            let read = file.read_stream(&view, position, &mut out, &Hints::default()).unwrap();
+            let rest = &data[position as usize..];
+            assert_eq!(read, wanted.min(rest.len()));
+            assert_eq!(out[..read], rest[..read]);
+        }
+        assert_eq!(file.tell(&view, 5, 1 << 30), 5 + 255 * 10, "so many pieces");
+        assert_eq!(
+            file.tell(&View::bytes(), 0, 1 << 40),
+            1 << 40,
+            "one piece, whatever its length"
+        );
+        assert_eq!(file.tell(&view, 0, 100), 100, "no more than is asked for");
     }
 }

@@ -1,7 +1,11 @@
 //! Programs with a mistake, under `MPI_ERRORS_ARE_FATAL`: the job ends with a code other than 0
 //! and one message that names the function and the cause.
 
-use crate::common::{PATIENCE, mpirun, run_within};
+use std::process::Command;
+
+use hpvm_tests::hosts::Hosts;
+
+use crate::common::{PATIENCE, mpirun, prefix, program, run_within};
 
 /// The mistake of `wrong.c`, the function it is made in, and what the message must name: one of
 /// the alternatives between the bars.
@@ -38,8 +42,13 @@ const MISTAKES: &[(&str, &str, &str)] = &[
 
 /// What is wrong with the end of a job in which the last of `ranks` ranks made this mistake.
 fn complaint(mistake: &(&str, &str, &str), ranks: u32) -> Option<String> {
+    complaint_of(mistake, ranks, mpirun(ranks, "wrong", &[mistake.0]))
+}
+
+/// The same of a job that is started in this way.
+fn complaint_of(mistake: &(&str, &str, &str), ranks: u32, command: Command) -> Option<String> {
     let (name, function, cause) = *mistake;
-    let outcome = run_within(mpirun(ranks, "wrong", &[name]), PATIENCE);
+    let outcome = run_within(command, PATIENCE);
     let (code, output) = (outcome.code.unwrap_or(0), outcome.output);
     // The launcher tells it for a rank that has joined the job; one that has not, or has left,
     // speaks for itself, and the launcher says that it ended.
@@ -69,6 +78,27 @@ fn complaint(mistake: &(&str, &str, &str), ranks: u32) -> Option<String> {
 #[test]
 fn a_mistake_ends_the_job_with_one_message() {
     let complaints: Vec<_> = MISTAKES.iter().filter_map(|mistake| complaint(mistake, 2)).collect();
+    assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+}
+
+/// The ranks are on two hosts.
+#[test]
+fn a_mistake_on_another_host_ends_the_job_with_one_message() {
+    let Some(hosts) = Hosts::up(2, &[]) else { return };
+    let list = [hosts.name(1), hosts.name(2)].join(",");
+    let job = |mistake: &str| {
+        let mut command = hosts.command(1, prefix().join("bin/mpirun"));
+        command.args(["-n", "2", "-H", &list, "--map-by", "node", "--launch-agent"]);
+        command.arg(Hosts::agent()).arg(program("wrong")).arg(mistake);
+        command
+    };
+    // Those of messages between the ranks, and of their arguments.
+    let two_sided = |mistake: &&(&str, &str, &str)| {
+        ["MPI_Send", "MPI_Recv", "MPI_Wait"].contains(&mistake.1) && !mistake.0.contains("before")
+    };
+    let chosen = MISTAKES.iter().filter(two_sided);
+    let complaints: Vec<_> =
+        chosen.filter_map(|mistake| complaint_of(mistake, 2, job(mistake.0))).collect();
     assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
 }
 

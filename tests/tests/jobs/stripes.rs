@@ -38,6 +38,16 @@ fn job(hosts: &Hosts, on: &[u32], words: &[&str]) -> Command {
     command
 }
 
+/// The same, which goes on when ranks die.
+fn lasting(hosts: &Hosts, words: &[&str]) -> Command {
+    let list = [hosts.name(1), hosts.name(2)].join(",");
+    let mut command = hosts.command(1, prefix().join("bin/mpirun"));
+    command.args(["-H", &list, "-n", &RANKS.to_string(), "--map-by", "node", "--oversubscribe"]);
+    command.args(["--enable-recovery", "--launch-agent"]).arg(Hosts::agent());
+    command.arg(program("striped")).args(words);
+    command
+}
+
 fn well(hosts: &Hosts, on: &[u32], words: &[&str]) {
     let output = succeed(job(hosts, on, words));
     assert!(output.contains("striped: well"), "{words:?}: {output}");
@@ -141,6 +151,19 @@ fn what_a_job_writes_comes_back_as_one_file() {
 }
 
 #[test]
+fn what_ranks_access_alone_comes_back_as_one_file() {
+    let Some(hosts) = hosts(3, None) else { return };
+    let home = folder("stripes alone");
+    let (file, back) = (home.join("file"), home.join("back"));
+    let (file, back) = (names(&file), names(&back));
+    well(&hosts, &[1, 2, 3], &["alone", file, DISK]);
+    let cat = stripes(&hosts, 1, &["cat", "-o", back, file]);
+    assert_eq!(cat.code, Some(0), "{}", cat.output);
+    assert!(std::fs::read(back).expect("the copy") == pattern(), "other bytes");
+    std::fs::remove_dir_all(&home).expect("the folder");
+}
+
+#[test]
 fn a_job_that_dies_leaves_an_incomplete_file() {
     let Some(hosts) = hosts(2, None) else { return };
     let home = folder("stripes killed");
@@ -163,6 +186,25 @@ fn a_job_that_dies_leaves_an_incomplete_file() {
     assert!(on_disk(&hosts, 1).is_empty() && on_disk(&hosts, 2).is_empty());
     well(&hosts, &[1, 2], &["delete", file, DISK]);
     assert!(!Path::new(file).exists() && on_disk(&hosts, 2).is_empty());
+    std::fs::remove_dir_all(&home).expect("the folder");
+}
+
+#[test]
+fn the_stripe_of_a_host_whose_ranks_die_is_an_error_and_others_are_not() {
+    let Some(hosts) = hosts(2, None) else { return };
+    let home = folder("stripes lost");
+    let file = home.join("file");
+    let outcome = run_within(lasting(&hosts, &["lost", names(&file), DISK]), PATIENCE);
+    for rank in [0, 2, 4] {
+        let seen = format!("rank {rank} has seen it");
+        assert!(outcome.output.contains(&seen), "{}", outcome.output);
+    }
+    assert!(
+        outcome.output.contains(&format!("stripe 1 on host '{}'", hosts.name(2))),
+        "{}",
+        outcome.output
+    );
+    assert!(!outcome.output.contains("gives up"), "{}", outcome.output);
     std::fs::remove_dir_all(&home).expect("the folder");
 }
 
@@ -195,6 +237,11 @@ fn beside_the_file_on_one_host() {
         succeed(command)
     };
     let count = || std::fs::read_dir(&home).expect("the folder").count();
+    let alone = home.join("alone");
+    assert!(run(&["alone", names(&alone), "true"]).contains("well"));
+    let mut command = hpvm_tests::process::clean(prefix().join("bin/mpirun"));
+    command.args(["-n", "1"]).arg(program("striped")).args(["remove", names(&alone)]);
+    assert!(succeed(command).contains("well"));
     assert!(run(&["write", names(&file), "true"]).contains("well"));
     assert_eq!(count(), 2, "the name and its stripe");
     assert!(run(&["read", names(&file)]).contains("well"));

@@ -5,11 +5,16 @@
 //! number and layout.
 
 mod layout;
+mod locks;
 mod manifest;
+mod parts;
+pub mod request;
 mod stripe;
 
 pub use layout::Layout;
+pub use locks::{Holder, Locks};
 pub use manifest::{Manifest, Place, escaped, unescaped};
+pub use parts::{Part, Share, Shares, before_end};
 pub use stripe::{HEADER, Stripe, remove};
 
 /// `striping_unit` where nobody says otherwise.

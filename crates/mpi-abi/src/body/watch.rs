@@ -16,19 +16,16 @@ pub enum Watched {
     OneSided { request: ReqId, ops: Vec<OpId> },
     /// `request` ends when the thread for files has moved its data to or from `file`.
     File { request: ReqId, file: Arc<hpvm_io::File>, ended: Arc<super::io::Ended> },
+    /// Ranks ask for stripes of files that this process has ([`super::io::Owner`]).
+    Stripes,
 }
 
 /// Looks at everything once. True when something happened.
 #[cold]
 pub fn poll(w: &mut Entered) -> bool {
-    let list = core::mem::take(&mut w.objects.watched);
-    let before = list.len();
-    let mut left = Vec::new();
-    for mut watched in list {
-        if !ended(w, &mut watched) {
-            left.push(watched);
-        }
-    }
+    let mut left = core::mem::take(&mut w.objects.watched);
+    let before = left.len();
+    left.retain_mut(|watched| !ended(w, watched));
     let moved = left.len() != before;
     // Looking may have added others.
     left.append(&mut w.objects.watched);
@@ -57,6 +54,10 @@ fn ended(w: &mut Entered, watched: &mut Watched) -> bool {
         }
         Watched::OneSided { request, ops } => super::rma::poll(w, *request, ops),
         Watched::File { request, ended, .. } => super::io::poll(w, *request, ended),
+        Watched::Stripes => {
+            super::io::take_requests(w);
+            w.objects.stripe_owners.is_empty()
+        }
         Watched::Partitions(handle) => super::pt2pt::partitioned_matched(w, *handle),
     }
 }

@@ -21,7 +21,7 @@ pub struct FileObject {
     pub hosts: Vec<u64>,
     pub shared: SharedPointer,
     /// Where the data lie if they lie in stripes; then `file` has none.
-    pub stripes: Option<Striped>,
+    pub stripes: Option<Arc<Striped>>,
     state: Mutex<State>,
 }
 
@@ -54,7 +54,7 @@ impl FileObject {
         object: Arc<CommObject>,
         comm: MPI_Comm,
         hosts: Vec<u64>,
-        (shared, stripes): (SharedPointer, Option<Striped>),
+        (shared, stripes): (SharedPointer, Option<Arc<Striped>>),
         state: State,
     ) -> FileObject {
         let (file, state) = (Arc::new(file), Mutex::new(state));
@@ -76,7 +76,7 @@ impl FileObject {
 
     /// Bytes of the file.
     pub fn length(&self) -> Result<u64> {
-        self.stripes.as_ref().map_or_else(|| self.file.size(), |striped| Ok(striped.size()))
+        self.stripes.as_ref().map_or_else(|| self.file.size(), |striped| striped.length())
     }
 
     /// Ranks that have it open.

@@ -59,6 +59,8 @@ pub struct Objects {
     pub buffer: crate::body::buffer::Attached,
     /// Requests that progress has to look at.
     pub watched: Vec<crate::body::watch::Watched>,
+    /// Stripes of files that this process has and others ask for.
+    pub stripe_owners: Vec<std::sync::Arc<crate::body::io::Owner>>,
     /// Calls that are compared with those of others (`HPVM_CHECK`).
     pub comparisons: crate::audit::Comparisons,
     /// Tag of the next partition that is sent.
@@ -112,6 +114,7 @@ impl Default for Objects {
             allocated: Default::default(),
             buffer: Default::default(),
             watched: Vec::new(),
+            stripe_owners: Vec::new(),
             comparisons: Default::default(),
             partition_tag: i32::MIN,
             probe: None,

@@ -1,8 +1,8 @@
 //! Progress while the program computes: a thread that applies what other ranks do to our memory in packets.
 //!
 //! It exists only while this process exposes memory, or accesses that of others, and some of those ranks have no other way
-//! than packets: on other hosts, or where the kernel copies nothing. A job without such memory has no thread, and
-//! its calls do not lock.
+//! than packets: on other hosts, or where the kernel copies nothing; and while others ask for stripes of files that it
+//! owns. A job without such memory or files has no thread, and its calls do not lock.
 //!
 //! The thread enters the engine as any thread of the program does (see `intrude` in the module above). It sleeps on
 //! the doorbell while the program computes. A thread of the program that sleeps there itself comes first: then this
@@ -46,7 +46,7 @@ impl Entered {
     /// and attached, and when some have been withdrawn.
     pub fn adjust_progress_thread(&mut self) {
         let (_, onesided) = self.process.onesided();
-        let needed = onesided.needs_progress();
+        let needed = onesided.needs_progress() || !self.objects.stripe_owners.is_empty();
         match (&self.progress_thread.ends, needed) {
             (None, true) => self.start_progress_thread(),
             (Some(ends), false) => {
@@ -97,6 +97,9 @@ impl Entered {
     fn serve(&mut self, watch: &mut Watch) -> bool {
         let others = self.mark() != watch.mark;
         let Ok(moved) = self.step() else { return false };
+        if !self.objects.stripe_owners.is_empty() {
+            crate::body::io::take_requests(self);
+        }
         if moved {
             self.alarm();
         }

@@ -40,6 +40,11 @@ impl<T: Transport> Process<T> {
         !self.lost.is_empty()
     }
 
+    /// The processes that are known to have died.
+    pub fn lost(&self) -> &[Rank] {
+        &self.lost
+    }
+
     pub(crate) fn is_lost(&self, process: Rank) -> bool {
         self.lost.contains(&process)
     }

@@ -2,7 +2,7 @@
 
 use super::collective;
 use super::datarep::Conversion;
-use super::striped::check_together;
+use super::striped::Held;
 use super::transfer::{Direction, Memory, Transfer};
 use crate::body::check::wrong;
 use crate::object::file::FileObject;
@@ -41,8 +41,8 @@ impl<'a> Access<'a> {
             );
             return Err(wrong(Class::Type, text));
         }
-        let transfer =
-            Transfer { file: file.file.clone(), view, hints, position: 0, memory, bytes };
+        let (plain, stripes) = (file.file.clone(), file.stripes.clone());
+        let transfer = Transfer { file: plain, stripes, view, hints, position: 0, memory, bytes };
         let mut access = Access { file, atomic, conversion, transfer };
         access.seek(offset)?;
         Ok(access)
@@ -79,13 +79,12 @@ impl<'a> Access<'a> {
     /// # Safety
     /// The memory is valid for the direction.
     pub unsafe fn run(&self, direction: Direction) -> Result<u64> {
-        check_together(self.file)?;
         let Transfer { view, position, bytes, .. } = &self.transfer;
         let lock = match self.atomic && *bytes > 0 {
             true => {
                 let first = view.byte_offset(*position);
                 let last = view.byte_offset(*position + *bytes - 1);
-                Some(self.file.file.lock(first, last + 1, direction == Direction::Write)?)
+                Some(Lock::wait(self.file, first, last + 1, direction == Direction::Write)?)
             }
             false => None,
         };
@@ -117,19 +116,35 @@ impl<'a> Access<'a> {
     }
 
     unsafe fn write_converted(&self) -> Result<u64> {
-        let Transfer { file, view, position, memory, bytes, .. } = &self.transfer;
+        let Transfer { memory, bytes, .. } = &self.transfer;
         // SAFETY: the caller's promise.
         let data = unsafe { self.conversion.encode(memory, *bytes)? };
-        file.write_stream(view, *position, &data)?;
+        self.transfer.store(0, &data)?;
         Ok(memory.bytes())
     }
 
     unsafe fn read_converted(&self) -> Result<u64> {
-        let Transfer { file, view, position, memory, bytes, hints } = &self.transfer;
+        let Transfer { memory, bytes, .. } = &self.transfer;
         let mut data = vec![0; *bytes as usize];
-        let n = file.read_stream(view, *position, &mut data, hints)?;
+        let n = self.transfer.fetch(0, &mut data)?;
         // SAFETY: the caller's promise.
         unsafe { self.conversion.decode(memory, &data[..n]) }
+    }
+}
+
+/// A lock of atomic mode; it ends with this value.
+enum Lock<'a> {
+    Plain { _range: hpvm_io::RangeLock<'a> },
+    Striped { _held: Held<'a> },
+}
+
+impl Lock<'_> {
+    /// Waits for a lock on bytes `start..end`.
+    fn wait(file: &FileObject, start: u64, end: u64, writes: bool) -> Result<Lock<'_>> {
+        Ok(match &file.stripes {
+            Some(striped) => Lock::Striped { _held: striped.lock(start, end, writes)? },
+            None => Lock::Plain { _range: file.file.lock(start, end, writes)? },
+        })
     }
 }
 

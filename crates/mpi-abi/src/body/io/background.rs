@@ -1,7 +1,7 @@
 //! Non-blocking access: a thread of this process moves the data while the program computes.
 //!
 //! The thread is started by the first access that is worth one, does them in the order of the calls, and sleeps
-//! between them. It never enters the engine: it leaves word of how an access has ended where the turns of progress
+//! between them. It enters the engine for striped files only, to ask the owners of stripes. It leaves word of how an access has ended where the turns of progress
 //! look ([`Watched::File`]), and rings the bell for whoever sleeps meanwhile.
 
 use super::access::Access;
@@ -98,12 +98,13 @@ pub fn end() {
 /// # Safety
 /// The memory is valid for the direction.
 pub unsafe fn done_at_once(access: &Access<'_>, direction: Direction) -> Option<Result<u64>> {
-    let Transfer { file, view, position, memory, bytes, .. } = &access.transfer;
-    let least = if file.is_remote() { LEAST_REMOTE } else { LEAST };
+    let Transfer { file, stripes, view, position, memory, bytes, .. } = &access.transfer;
+    let remote = file.is_remote() || stripes.is_some();
+    let least = if remote { LEAST_REMOTE } else { LEAST };
     if access.is_plain() && *bytes >= least {
         return None;
     }
-    if access.is_plain() && *bytes > 0 && direction == Direction::Read {
+    if access.is_plain() && stripes.is_none() && *bytes > 0 && direction == Direction::Read {
         let mut extents = view.extents(*position, *bytes);
         if let (Some(extent), None, Some((first, len))) =
             (extents.next(), extents.next(), memory.run())

@@ -60,8 +60,13 @@ pub unsafe fn run(access: &Access<'_>, direction: Direction) -> Result<u64> {
             (Plan::new(&accesses, aggregators.len() as u32, window), aggregators)
         }
     };
+    let end = match (&file.stripes, direction) {
+        (Some(striped), Direction::Read) => striped.measured(file)?,
+        _ => 0,
+    };
     let rounds = Rounds {
         file,
+        end,
         cutter: Cutter::new(
             access.transfer.view.extents(access.transfer.position, access.transfer.bytes),
         ),
@@ -75,13 +80,7 @@ pub unsafe fn run(access: &Access<'_>, direction: Direction) -> Result<u64> {
             Direction::Read => rounds.read(access),
         }
     };
-    let moved = agree::together(file, moved);
-    if let (Some(striped), Direction::Write) = (&file.stripes, direction) {
-        // The same on all ranks: all know how it has ended.
-        let end = accesses.iter().map(|a| a.end).max().unwrap_or(0);
-        striped.written(file, moved.is_ok(), end)?;
-    }
-    moved
+    agree::together(file, moved)
 }
 
 const AUTOMATIC: u64 = 0;
@@ -117,6 +116,8 @@ fn aggregators(file: &FileObject, wanted: u64) -> Vec<usize> {
 /// A collective access under way.
 struct Rounds<'a> {
     file: &'a FileObject,
+    /// Bytes of the file, if it is striped and to be read.
+    end: u64,
     cutter: Cutter,
     plan: Plan,
     /// Ranks, by the aggregator's number in the plan.
@@ -272,7 +273,7 @@ impl Rounds<'_> {
             Some(striped) => {
                 // What a stripe does not have of the file's bytes is a hole in it.
                 striped.own()?.read_at(start, &mut whole)?;
-                striped.size()
+                self.end
             }
             None => first.at + self.file.file.read_at(start, &mut whole)? as u64,
         };

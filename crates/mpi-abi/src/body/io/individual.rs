@@ -1,7 +1,6 @@
 //! Access at the individual file pointer (section 14.4.3).
 
 use super::access::{Access, check_not_sequential};
-use super::striped::check_together;
 use super::transfer::{Direction, Memory};
 use super::{begin_split, end_split, with_request, with_status};
 use crate::generated::constants::*;
@@ -23,7 +22,6 @@ fn next(file: &FileObject, direction: Direction, memory: Result<Memory>) -> Resu
 /// # Safety
 /// The memory is valid for the direction.
 unsafe fn alone(file: &FileObject, direction: Direction, memory: Result<Memory>) -> Result<u64> {
-    check_together(file)?;
     let access = next(file, direction, memory)?;
     // SAFETY: the caller's promise.
     unsafe { access.run(direction) }

@@ -19,7 +19,7 @@ mod striped;
 mod transfer;
 mod view;
 
-pub use background::{Ended, end as end_background, poll};
+pub use background::{Ended, poll};
 pub use datarep::{register_datarep, register_datarep_c};
 pub use explicit::*;
 pub use individual::*;
@@ -29,7 +29,7 @@ pub use pointer::*;
 pub use properties::*;
 pub use shared::*;
 pub use shared_pointer::SharedPointer;
-pub use striped::Striped;
+pub use striped::{Owner, Striped, take as take_requests};
 pub use view::*;
 
 use self::access::Access;
@@ -45,6 +45,12 @@ use core::ffi::c_int;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Status};
 use std::sync::Arc;
+
+/// Ends the threads that move data: first what this process has begun, then what it does for others.
+pub fn end_background() {
+    background::end();
+    striped::end_owner();
+}
 
 /// Runs the body of a call on a file, without the engine, and hands errors to the file's handler.
 fn on_file(
@@ -96,7 +102,6 @@ unsafe fn with_request(
 ) -> c_int {
     on_file(function, handle, |file| {
         crate::body::check::out("request", request)?;
-        striped::check_together(file)?;
         let access = body(file)?;
         // SAFETY: the caller's promise.
         let id = match unsafe { background::done_at_once(&access, direction) } {

@@ -141,13 +141,13 @@ fn open_together(
     };
     let end = match &stripes {
         _ if !amode.appends() => Ok(0),
-        Some(stripes) => Ok(stripes.size()),
+        Some(stripes) => Ok(stripes.size_at_open()),
         None => file.size(),
     };
     match start(private, end, &info) {
         Ok((shared, state)) => {
             let (object, hosts) = (private.object.clone(), private.hosts.clone());
-            Ok(FileObject::new(file, object, comm, hosts, (shared, stripes), state))
+            Ok(FileObject::new(file, object, comm, hosts, (shared, stripes.map(Arc::new)), state))
         }
         Err(error) => {
             if let Some(stripes) = stripes {

@@ -1,6 +1,5 @@
 //! Sizes, groups, hints, atomicity and sync (sections 14.2 and 14.6).
 
-use super::striped::check_plain;
 use super::{not_negative, on_file};
 use crate::body::agree;
 use crate::body::check::{out, wrong};
@@ -111,7 +110,9 @@ pub unsafe fn file_set_atomicity(fh: MPI_File, flag: c_int) -> c_int {
     on_file("MPI_File_set_atomicity", fh, |file| {
         agree::same(file, "the flag", u64::from(flag != 0))?;
         if flag != 0 {
-            check_plain(file, "there is no atomic mode")?;
+            // The owner of the first stripe keeps the locks.
+            let first = file.stripes.as_ref().filter(|striped| striped.owners()[0] == file.rank());
+            agree::together(file, first.map_or(Ok(()), |striped| striped.serve()))?;
         }
         file.state().atomic = flag != 0;
         Ok(())

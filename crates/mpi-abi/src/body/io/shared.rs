@@ -1,7 +1,6 @@
 //! Access at the shared file pointer (section 14.4.4).
 
 use super::access::Access;
-use super::striped::check_together;
 use super::transfer::{Direction, Memory};
 use super::{with_request, with_status};
 use crate::generated::constants::*;
@@ -11,7 +10,6 @@ use hpvm_mpi::error::Result;
 
 /// The next access of any rank: the pointer is moved first, so that no two ranks get the same place.
 fn next(file: &FileObject, direction: Direction, memory: Result<Memory>) -> Result<Access<'_>> {
-    check_together(file)?;
     let memory = memory?;
     // Checked before the pointer moves.
     let etypes = Access::new(file, direction, 0, memory.clone())?.etypes();

@@ -1,5 +1,6 @@
 //! Moving data between a program's buffer and the stream of a view.
 
+use super::Striped;
 use crate::body::check::typed;
 use crate::generated::constants::*;
 use crate::runtime::enter;
@@ -89,6 +90,8 @@ pub enum Direction {
 #[derive(Debug)]
 pub struct Transfer {
     pub file: Arc<File>,
+    /// Where the data lie if they lie in stripes; then `file` has none.
+    pub stripes: Option<Arc<Striped>>,
     pub view: Arc<View>,
     pub hints: Hints,
     /// First byte of the view's stream.
@@ -113,6 +116,24 @@ impl Transfer {
         }
     }
 
+    /// Writes bytes `at..` of the data, as they are in the file.
+    pub fn store(&self, at: u64, data: &[u8]) -> Result<()> {
+        let position = self.position + at;
+        match &self.stripes {
+            Some(striped) => striped.write_stream(&self.view, position, data),
+            None => self.file.write_stream(&self.view, position, data),
+        }
+    }
+
+    /// Reads bytes `at..` of them until `out` is full or the file ends; says how much that was.
+    pub fn fetch(&self, at: u64, out: &mut [u8]) -> Result<usize> {
+        let position = self.position + at;
+        match &self.stripes {
+            Some(striped) => striped.read_stream(&self.view, position, out),
+            None => self.file.read_stream(&self.view, position, out, &self.hints),
+        }
+    }
+
     unsafe fn write(&self) -> Result<u64> {
         let (mut done, mut staging) = (0, Vec::new());
         while done < self.bytes {
@@ -120,25 +141,22 @@ impl Transfer {
             let len = len.min(self.bytes - done);
             // SAFETY: the caller's promise.
             let data = unsafe { self.memory.read(done, len, &mut staging) };
-            self.file.write_stream(&self.view, self.position + done, data)?;
+            self.store(done, data)?;
             done += len;
         }
         Ok(done)
     }
 
     unsafe fn read(&self) -> Result<u64> {
-        let read = |at, out: &mut [u8]| {
-            self.file.read_stream(&self.view, self.position + at, out, &self.hints)
-        };
         if let Some((first, len)) = self.memory.run() {
             // SAFETY: the caller's promise: one run of this many bytes, which nobody else uses.
             let out = unsafe { core::slice::from_raw_parts_mut(first, len) };
-            return Ok(read(0, out)? as u64);
+            return Ok(self.fetch(0, out)? as u64);
         }
         let (mut done, mut staging) = (0, vec![0; CHUNK.min(self.bytes) as usize]);
         while done < self.bytes {
             let part = &mut staging[..CHUNK.min(self.bytes - done) as usize];
-            let n = read(done, part)?;
+            let n = self.fetch(done, part)?;
             // SAFETY: the caller's promise.
             unsafe { self.memory.write(done, &part[..n]) };
             done += n as u64;

@@ -1,6 +1,5 @@
 //! Views (section 14.3) and extents in a representation (section 14.5).
 
-use super::access::is_plain;
 use super::datarep::{Conversion, by_name};
 use super::on_file;
 use super::pointer::pointer_reset;
@@ -51,10 +50,6 @@ unsafe fn make(
 ) -> Result<View> {
     // SAFETY: the caller's promise.
     let representation = by_name(&unsafe { text("datarep", datarep)? })?;
-    if !is_plain(&representation) && file.stripes.is_some() {
-        let text = "the file is striped over hosts: its data are native or internal";
-        return Err(wrong(Class::UnsupportedDatarep, text));
-    }
     let sequential = file.file.amode().is_sequential();
     let disp = match disp {
         // Where the shared pointer is: the only place that a sequential file has.

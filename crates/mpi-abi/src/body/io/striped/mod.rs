@@ -1,22 +1,33 @@
 //! Files whose bytes lie in stripes on the hosts' own disks ([`hpvm_io::stripes`]).
 //!
-//! One rank of each host, its owner, moves the bytes of the host's stripe; the others hand theirs to it. So
-//! data move in collective calls only. Rank 0 alone looks at the file's name, which other hosts need not see.
+//! One rank of each host is the owner of the host's stripe. In collective calls it moves the stripe's bytes, and the
+//! others hand theirs to it. What a rank does alone it does itself where the stripe's file is on its host, and asks the owner
+//! else ([`far`], [`owner`]). Rank 0 alone looks at the file's name, which other hosts need not see.
+//!
+//! The lengths of the stripes say how large the file is; nobody keeps another number.
+
+mod far;
+mod owner;
+
+pub use far::Held;
+pub use owner::{Owner, end as end_owner, take};
 
 use super::delete;
 use crate::body::agree;
 use crate::body::check::wrong;
 use crate::generated::constants::MPI_Comm;
+use crate::object::comm::CommObject;
 use crate::object::file::FileObject;
 use crate::object::info::Info;
-use crate::runtime::host_name;
+use crate::runtime::{enter, host_name};
 use hpvm_io::stripes::{self, DEFAULT_UNIT, Layout, Manifest, Stripe, UNITS};
 use hpvm_io::{Amode, error::shown};
+use hpvm_mpi::Class;
 use hpvm_mpi::error::Result;
-use hpvm_mpi::{Class, Error};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The info key: `true`, `false`, or a folder that each host has.
 pub const KEY: &str = "hpvm_stripes";
@@ -28,11 +39,17 @@ pub struct Striped {
     /// The rank that moves the bytes of each stripe.
     owners: Vec<usize>,
     /// The stripe of this rank.
-    own: Option<Stripe>,
+    own: Option<Arc<Stripe>>,
+    /// The stripes whose files this rank has open, its own among them.
+    here: Vec<Option<Arc<Stripe>>>,
     /// The file is made by this call.
     new: bool,
-    /// Bytes of the file. Changes in collective calls, so relaxed: they order what ranks see.
-    size: AtomicU64,
+    /// The file's own communicator.
+    object: Arc<CommObject>,
+    /// The number of this rank's next request.
+    next: AtomicU32,
+    /// Since others ask this rank for its stripe.
+    serves: Mutex<Option<Arc<Owner>>>,
 }
 
 /// What rank 0 has found at the name of a file that is being opened.
@@ -97,9 +114,20 @@ pub fn open(ranks: Ranks, path: &Path, amode: Amode, info: &Info) -> Result<Opti
         );
         return Err(wrong(Class::FileInUse, text));
     }
-    let length = AtomicU64::new(manifest.size.unwrap_or(0));
-    let mut striped = Striped { manifest, owners, own: None, new, size: length };
-    match agree::together_on(comm, size, striped.attach(rank, path, amode)) {
+    let object = enter()?.objects.comm(comm)?.clone();
+    let here = vec![None; owners.len()];
+    let (next, serves) = (AtomicU32::new(0), Mutex::new(None));
+    let mut striped = Striped { manifest, owners, own: None, here, new, object, next, serves };
+    let attached = agree::together_on(comm, size, striped.attach(rank, path, amode));
+    let attached = attached.and_then(|()| {
+        striped.open_here(amode);
+        // Somebody has to ask for a stripe: then all owners answer.
+        let all = striped.here.iter().all(Option::is_some);
+        let all = agree::all_words(comm, size, [u64::from(all)])?;
+        let serves = if all.contains(&[0]) { striped.serve() } else { Ok(()) };
+        agree::together_on(comm, size, serves)
+    });
+    match attached {
         Ok(()) => Ok(Some(striped)),
         Err(error) => {
             striped.abandon(rank, path);
@@ -189,29 +217,6 @@ fn owners(path: &Path, manifest: &Manifest, hosts: &[String]) -> Result<Vec<usiz
     manifest.stripes.iter().enumerate().map(owner).collect()
 }
 
-/// That a striped file can't do something.
-fn refused(what: &str) -> Error {
-    wrong(Class::UnsupportedOperation, format!("the file is striped over hosts: {what}"))
-}
-
-/// Refuses what one rank does alone.
-pub fn check_together(file: &FileObject) -> Result<()> {
-    match &file.stripes {
-        None => Ok(()),
-        Some(_) => Err(refused(
-            "only blocking and split collective calls move its data, as MPI_File_write_at_all; this call is another",
-        )),
-    }
-}
-
-/// Refuses what no striped file has.
-pub fn check_plain(file: &FileObject, what: &str) -> Result<()> {
-    match &file.stripes {
-        None => Ok(()),
-        Some(_) => Err(refused(what)),
-    }
-}
-
 impl Striped {
     pub fn layout(&self) -> Layout {
         self.manifest.layout()
@@ -221,15 +226,15 @@ impl Striped {
         &self.owners
     }
 
-    pub fn size(&self) -> u64 {
-        // Relaxed: changed in collective calls only, see the field.
-        self.size.load(Ordering::Relaxed)
+    /// Bytes of the file when it was opened.
+    pub fn size_at_open(&self) -> u64 {
+        self.manifest.size.unwrap_or(0)
     }
 
     /// The stripe of this rank, which is its owner.
     pub fn own(&self) -> Result<&Stripe> {
         self.own
-            .as_ref()
+            .as_deref()
             .ok_or_else(|| wrong(Class::Intern, "a rank without a stripe got its data"))
     }
 
@@ -247,11 +252,12 @@ impl Striped {
             let place = &self.manifest.stripes[number].path;
             let number = number as u64;
             let of = (self.manifest.set.as_str(), self.layout());
-            self.own = Some(match self.new {
+            self.own = Some(Arc::new(match self.new {
                 true => Stripe::create(&self.manifest, number, amode)?,
                 false => Stripe::open(of, number, place, amode)?,
-            });
-            let (there, share) = (self.own()?.len()?, self.layout().share(number, self.size()));
+            }));
+            let share = self.layout().share(number, self.size_at_open());
+            let there = self.own()?.len()?;
             if there != share {
                 let name = shown(place);
                 let text = format!("the stripe '{name}' has {there} bytes; expected {share}");
@@ -265,8 +271,40 @@ impl Striped {
         Ok(())
     }
 
+    /// Opens the stripes that other ranks of this host own. One that can't be opened is asked for.
+    fn open_here(&mut self, amode: Amode) {
+        let (host, of) = (host_name(), (self.manifest.set.as_str(), self.manifest.layout()));
+        for (number, place) in self.manifest.stripes.iter().enumerate() {
+            let own = self.own.as_ref().filter(|own| own.number == number as u64).cloned();
+            let open = || Stripe::open(of, number as u64, &place.path, amode).ok().map(Arc::new);
+            self.here[number] = own.or_else(|| (place.host == host).then(open).flatten());
+        }
+    }
+
+    /// Answers what others ask of this rank's stripe from now on, if it has one.
+    pub fn serve(&self) -> Result<()> {
+        let Some(own) = &self.own else { return Ok(()) };
+        let mut serves = self.serves.lock().unwrap_or_else(PoisonError::into_inner);
+        if serves.is_none() {
+            *serves = Some(Owner::start(self.object.clone(), own.clone())?);
+        }
+        Ok(())
+    }
+
+    /// Nobody asks any more. To be called when all ranks have done so.
+    pub fn end_service(&self) -> Result<()> {
+        let served = self.serves.lock().unwrap_or_else(PoisonError::into_inner).take();
+        served.map_or(Ok(()), |owner| owner.end())
+    }
+
+    /// A stripe whose file this rank has open.
+    fn reach(&self, stripe: u64) -> Option<&Stripe> {
+        self.here.get(stripe as usize)?.as_deref()
+    }
+
     /// Undoes `attach`, as well as that goes: somebody's has failed, which is the error that counts.
     pub fn abandon(&self, rank: usize, path: &Path) {
+        let _ = self.end_service();
         if !self.new {
             if rank == 0 && matches!(Manifest::look(path), Ok(Some(there)) if there.size.is_none())
             {
@@ -289,18 +327,8 @@ impl Striped {
         stripes::remove(of, number as u64, &self.manifest.stripes[number].path)
     }
 
-    /// After all ranks have written up to `end`, or some of them have failed.
-    pub fn written(&self, file: &FileObject, well: bool, end: u64) -> Result<()> {
-        // Relaxed, as above: all ranks are in this call.
-        match well {
-            true => self.size.fetch_max(end, Ordering::Relaxed),
-            false => self.size.swap(self.measured(file)?, Ordering::Relaxed),
-        };
-        Ok(())
-    }
-
     /// The size that the stripes make up. All ranks call it.
-    fn measured(&self, file: &FileObject) -> Result<u64> {
+    pub fn measured(&self, file: &FileObject) -> Result<u64> {
         let size = match &self.own {
             Some(stripe) => stripe.len().map(|len| self.layout().size_of(stripe.number, len)),
             None => Ok(0),
@@ -325,20 +353,11 @@ impl Striped {
     }
 
     pub fn set_size(&self, file: &FileObject, size: u64) -> Result<()> {
-        let set = self.each(file, size, Stripe::set_len);
-        if set.is_ok() {
-            // Relaxed, as above: all ranks are in this call.
-            self.size.store(size, Ordering::Relaxed);
-        } else {
-            self.written(file, false, 0)?;
-        }
-        set
+        self.each(file, size, Stripe::set_len)
     }
 
     pub fn preallocate(&self, file: &FileObject, size: u64) -> Result<()> {
-        let reserved = self.each(file, size, Stripe::preallocate);
-        self.written(file, reserved.is_ok(), size)?;
-        reserved
+        self.each(file, size, Stripe::preallocate)
     }
 
     pub fn sync(&self, file: &FileObject) -> Result<()> {
@@ -349,6 +368,7 @@ impl Striped {
     pub fn close(&self, file: &FileObject) -> Result<()> {
         let (path, amode) = (file.file.path(), file.file.amode());
         let first = file.rank() == 0;
+        self.end_service()?;
         if amode.deletes_on_close() {
             self.each(file, 0, |stripe, _| self.remove(stripe.number as usize).map(drop))?;
             return agree::together(file, if first { delete(path) } else { Ok(()) });
@@ -356,7 +376,7 @@ impl Striped {
         if !amode.writes() {
             return Ok(());
         }
-        let size = self.size();
+        let size = self.measured(file)?;
         // All have the length that they should have, so that one that is cut short is noticed.
         self.each(file, size, Stripe::set_len)?;
         let closed = Manifest { size: Some(size), ..self.manifest.clone() };
