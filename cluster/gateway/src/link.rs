@@ -22,6 +22,8 @@ const UNSENT: libc::c_int = 128 << 10;
 const PACED: libc::c_int = libc::c_int::MAX;
 /// Bytes of datagrams that are encrypted in one go.
 pub const BATCH: usize = 32 << 10;
+/// So long a link counts as slow after it was: what is compressed goes faster, and is to go on doing so.
+const SLOW: u64 = 1_000_000_000;
 /// Time for one try to connect, and for a greeting.
 const CONNECT: Duration = Duration::from_secs(3);
 const GREETING: Duration = Duration::from_secs(5);
@@ -51,8 +53,8 @@ pub struct Conversation {
     tls: Connection,
     /// Bytes that have come and are no whole datagram yet.
     inbox: Vec<u8>,
-    /// The system had no room for more since all had gone last: the link is slower than we are.
-    behind: bool,
+    /// Until then the link counts as slower than we are: the system had no room for more a short time before.
+    slow_until: u64,
     unpacker: Unpacker,
 }
 
@@ -214,7 +216,7 @@ impl Gate {
                         continue;
                     }
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                        with.behind = true;
+                        with.slow_until = now + SLOW;
                         return Ok(());
                     }
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -231,10 +233,9 @@ impl Gate {
             }
             drop(state);
             if batch.is_empty() {
-                with.behind = false;
                 return Ok(());
             }
-            let packed = if with.behind { packer.pack(&batch) } else { None };
+            let packed = if now < with.slow_until { packer.pack(&batch) } else { None };
             with.tls.writer().write_all(packed.unwrap_or(&batch))?;
         }
     }
@@ -294,7 +295,7 @@ impl Conversation {
             tcp,
             tls,
             inbox: Vec::new(),
-            behind: false,
+            slow_until: 0,
             unpacker: Unpacker::default(),
         };
         while greeted.tls.is_handshaking() || greeted.tls.wants_write() {
