@@ -25,6 +25,7 @@ struct options {
     long offset;   /* bytes by which buffers are moved off their page boundary */
     int mpi_memory; /* buffers come from MPI_Alloc_mem */
     int one_buffer; /* latency: what came last is sent back */
+    int noise;      /* what is sent cannot be compressed */
     int rewrite;    /* latency: the data are written anew before each send */
     int calls;      /* collectives: one of the CALLS_ */
     const char *op; /* rma: this operation alone; NULL: all */

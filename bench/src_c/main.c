@@ -54,6 +54,7 @@ static void usage(FILE *to)
           "  --offset BYTES            move buffers off their page boundary (0)\n"
           "  --memory malloc|mpi       where buffers come from; mpi: MPI_Alloc_mem (malloc)\n"
           "  --buffers two|one         latency: one buffer, so that the data change (two)\n"
+          "  --data same|random        what buffers hold, for links that compress (same)\n"
           "  --rewrite no|yes          latency: write the data before each send (no)\n"
           "  --calls round|ahead|alone|late|fresh  collectives: back to back, roots in turn or one\n"
           "                            root; one at a time; to which ranks come 1 to 100 us late;\n"
@@ -161,6 +162,8 @@ static void parse_option(struct options *opt, const char *name, const char *valu
         opt->mpi_memory = choice(opt, value, "malloc", "mpi");
     else if (strcmp(name, "--buffers") == 0)
         opt->one_buffer = choice(opt, value, "two", "one");
+    else if (strcmp(name, "--data") == 0)
+        opt->noise = choice(opt, value, "same", "random");
     else if (strcmp(name, "--rewrite") == 0)
         opt->rewrite = choice(opt, value, "no", "yes");
     else if (strcmp(name, "--raw") == 0)

@@ -126,6 +126,13 @@ char *bench_alloc(const struct options *opt, size_t size)
     else if (posix_memalign(&memory, page, whole) != 0)
         die("out of memory: a buffer of %zu bytes; try a smaller --max", size);
     memset(memory, 0x5a, whole);
+    if (opt->noise) {
+        unsigned long long state = 0x9e3779b97f4a7c15ULL;
+        for (size_t i = 0; i < whole; i++) {
+            state = state * 6364136223846793005ULL + 1;
+            ((unsigned char *)memory)[i] = (unsigned char)(state >> 56);
+        }
+    }
     return (char *)memory + opt->offset;
 }
 

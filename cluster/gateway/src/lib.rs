@@ -1,10 +1,11 @@
 //! `hpvm gateway`: carries datagrams between the ranks of its site and the gateways of other sites. It decides nothing about
 //! the ranks' protocol and keeps nothing of it; what is lost here is sent again by the ranks.
 //!
-//! Whoever starts it (the launcher, or an agent) holds its standard streams. In come lines: `start SITE PORT LIMIT KEY SIZE SITES`
+//! Whoever starts it (the launcher, or an agent) holds its standard streams. In come lines: `start SITE PORT LIMIT KEY COMPRESS SIZE SITES`
 //! first, then `peer SITE HOST CARD` for each other site and `rank RANK CARD` for each rank of this one, again when they
 //! change. Out come `ready CARD`, and `failed TEXT` when it cannot go on. It ends when its input does.
 
+mod compress;
 mod link;
 mod site;
 mod tls;
@@ -55,6 +56,7 @@ struct Start {
     port: u16,
     limit: u64,
     key: JobKey,
+    compress: bool,
     sites: Sites,
 }
 
@@ -67,10 +69,22 @@ impl Start {
         let (site, port) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
         let limit: u64 = words.next()?.parse().ok()?;
         let key = JobKey::parse(words.next()?)?;
+        let compress = match words.next()? {
+            "auto" => true,
+            "never" => false,
+            _ => return None,
+        };
         let (size, text) = (words.next()?.parse().ok()?, words.next()?);
         let sites = Sites::parse(text, size).ok()?;
         let known = usize::from(site) < sites.names.len();
-        known.then_some(Start { site, port, limit: limit.saturating_mul(1_000_000), key, sites })
+        known.then_some(Start {
+            site,
+            port,
+            limit: limit.saturating_mul(1_000_000),
+            key,
+            compress,
+            sites,
+        })
     }
 }
 
@@ -84,7 +98,7 @@ fn run() -> Result<(), String> {
     let others = (0..start.sites.names.len() as u16).filter(|other| *other != start.site);
     let gates: Result<Vec<Gate>, io::Error> = others.map(Gate::new).collect();
     let gates = Arc::new(gates.map_err(|error| format!("cannot make a descriptor: {error}"))?);
-    let site = Arc::new(Site::new(start.sites, start.site, start.key, socket));
+    let site = Arc::new(Site::new(start.sites, (start.site, start.compress), start.key, socket));
     for index in 0..gates.len() {
         let (gates, site, tls) = (Arc::clone(&gates), Arc::clone(&site), Arc::clone(&tls));
         begin("link", move || {

@@ -1,5 +1,6 @@
 //! The link to one other site: connects, sends what waits, gives what comes to our ranks. [`hpvm_sites::Link`] decides when.
 
+use crate::compress::{MARK, Packer, Unpacker};
 use crate::site::Site;
 use crate::tls::Tls;
 use hpvm_net::Card;
@@ -20,11 +21,13 @@ const UNSENT: libc::c_int = 128 << 10;
 /// may be on its way goes out at once after a pause, and overflows the queues of a long link.
 const PACED: libc::c_int = libc::c_int::MAX;
 /// Bytes of datagrams that are encrypted in one go.
-const BATCH: usize = 32 << 10;
+pub const BATCH: usize = 32 << 10;
+/// So long a link counts as slow after it was: what is compressed goes faster, and is to go on doing so.
+const SLOW: u64 = 1_000_000_000;
 /// Time for one try to connect, and for a greeting.
 const CONNECT: Duration = Duration::from_secs(3);
 const GREETING: Duration = Duration::from_secs(5);
-/// Bytes in front of each datagram on a connection: its length. 0: a sign of life.
+/// Bytes in front of each datagram on a connection: its length. 0: a sign of life; [`MARK`]: a compressed batch.
 const LENGTH: usize = 2;
 
 /// The end of a link that others may use while its thread serves it.
@@ -50,6 +53,9 @@ pub struct Conversation {
     tls: Connection,
     /// Bytes that have come and are no whole datagram yet.
     inbox: Vec<u8>,
+    /// Until then the link counts as slower than we are: the system had no room for more a short time before.
+    slow_until: u64,
+    unpacker: Unpacker,
 }
 
 impl Gate {
@@ -113,6 +119,7 @@ impl Gate {
         }
         let mut link = Link::new(site.own < self.site, limit, hpvm_net::now());
         let mut current: Option<Conversation> = None;
+        let mut packer = Packer::new(site.compress);
         let mut trouble = String::from("no connection was made");
         loop {
             if let Some(taken) = self.state().taken.take() {
@@ -121,7 +128,7 @@ impl Gate {
             }
             let now = hpvm_net::now();
             if let Some(conversation) = &mut current
-                && let Err(error) = self.converse(conversation, site, &mut link, now)
+                && let Err(error) = self.converse(conversation, site, (&mut link, &mut packer), now)
             {
                 trouble = error.to_string();
                 current = None;
@@ -195,7 +202,7 @@ impl Gate {
         &self,
         with: &mut Conversation,
         site: &Site,
-        link: &mut Link,
+        (link, packer): (&mut Link, &mut Packer),
         now: u64,
     ) -> io::Result<()> {
         if with.receive(|datagram| site.deliver(self.site, datagram))? {
@@ -208,7 +215,10 @@ impl Gate {
                         link.told(now);
                         continue;
                     }
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        with.slow_until = now + SLOW;
+                        return Ok(());
+                    }
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                     Err(error) => return Err(error),
                 }
@@ -225,7 +235,8 @@ impl Gate {
             if batch.is_empty() {
                 return Ok(());
             }
-            with.tls.writer().write_all(&batch)?;
+            let packed = if now < with.slow_until { packer.pack(&batch) } else { None };
+            with.tls.writer().write_all(packed.unwrap_or(&batch))?;
         }
     }
 
@@ -280,7 +291,13 @@ impl Conversation {
             // the second it only loses more.
             unsafe { libc::setsockopt(tcp.as_raw_fd(), level, name, value, size) };
         }
-        let mut greeted = Conversation { tcp, tls, inbox: Vec::new() };
+        let mut greeted = Conversation {
+            tcp,
+            tls,
+            inbox: Vec::new(),
+            slow_until: 0,
+            unpacker: Unpacker::default(),
+        };
         while greeted.tls.is_handshaking() || greeted.tls.wants_write() {
             match greeted.step() {
                 Ok(()) if Instant::now() < end => {}
@@ -382,14 +399,13 @@ impl Conversation {
     fn receive(&mut self, mut sink: impl FnMut(&[u8]) -> bool) -> io::Result<bool> {
         let came = self.read()?;
         let mut rest = &self.inbox[..];
-        while let Some((length, later)) = rest.split_first_chunk::<LENGTH>() {
-            let length = usize::from(u16::from_le_bytes(*length));
-            let Some((datagram, later)) = later.split_at_checked(length) else { break };
-            if length > 0 && !sink(datagram) {
-                return Err(io::Error::new(
-                    io::ErrorKind::InvalidData,
-                    "it sent what is no datagram of this job",
-                ));
+        loop {
+            rest = give(rest, &mut sink)?;
+            let Some(frame) = rest.strip_prefix(&MARK.to_le_bytes()) else { break };
+            let Some((batch, later)) = self.unpacker.unpack(frame)? else { break };
+            // Nothing is left of it: neither the beginning of a datagram nor another batch.
+            if !give(batch, &mut sink)?.is_empty() {
+                return Err(nonsense());
             }
             rest = later;
         }
@@ -397,4 +413,24 @@ impl Conversation {
         self.inbox.drain(..used);
         Ok(came)
     }
+}
+
+/// Gives each whole datagram at the beginning of `bytes` to `sink`; the rest is the beginning of one, or of a compressed batch.
+fn give<'a>(mut bytes: &'a [u8], sink: &mut impl FnMut(&[u8]) -> bool) -> io::Result<&'a [u8]> {
+    while let Some((length, later)) = bytes.split_first_chunk::<LENGTH>() {
+        let length = u16::from_le_bytes(*length);
+        if length == MARK {
+            break;
+        }
+        let Some((datagram, later)) = later.split_at_checked(length.into()) else { break };
+        if length > 0 && !sink(datagram) {
+            return Err(nonsense());
+        }
+        bytes = later;
+    }
+    Ok(bytes)
+}
+
+fn nonsense() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "it sent what is no datagram of this job")
 }

@@ -30,6 +30,8 @@ struct Place {
 pub struct Site {
     pub sites: Sites,
     pub own: u16,
+    /// What goes to other sites may be compressed.
+    pub compress: bool,
     key: JobKey,
     job: u32,
     socket: UdpSocket,
@@ -40,7 +42,7 @@ pub struct Site {
 }
 
 impl Site {
-    pub fn new(sites: Sites, own: u16, key: JobKey, socket: UdpSocket) -> Site {
+    pub fn new(sites: Sites, (own, compress): (u16, bool), key: JobKey, socket: UdpSocket) -> Site {
         let six = socket.local_addr().is_ok_and(|address| address.is_ipv6());
         for option in [libc::SO_RCVBUF, libc::SO_SNDBUF] {
             let (value, size) = (BUFFERS, size_of::<libc::c_int>() as libc::socklen_t);
@@ -56,7 +58,7 @@ impl Site {
             };
         }
         let (places, strangers) = (Mutex::default(), AtomicU64::new(0));
-        Site { sites, own, job: key.job(), key, socket, six, places, strangers }
+        Site { sites, own, compress, job: key.job(), key, socket, six, places, strangers }
     }
 
     /// Datagrams so far that were not of this job.

@@ -1,6 +1,7 @@
 //! Two gateways of one process, and strangers.
 
 use super::*;
+use crate::compress::Packer;
 use hpvm_wire::envelope::{Envelope, Kind};
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ fn gateway(own: u16, key: u8) -> Running {
     card.addresses = vec![hpvm_net::AddressAndPrefix { ip: Ipv4Addr::LOCALHOST.into(), prefix: 8 }];
     let tls = Arc::new(Tls::new(&key).unwrap());
     let gates = Arc::new(vec![Gate::new(1 - own).unwrap()]);
-    let site = Arc::new(Site::new(sites, own, key, socket));
+    let site = Arc::new(Site::new(sites, (own, true), key, socket));
     let (all, of, with) = (Arc::clone(&gates), Arc::clone(&site), Arc::clone(&tls));
     // The other gateway may never come: nobody waits for this thread.
     begin("link", move || drop(all[0].serve(&of, &with, 1_000_000_000_000))).unwrap();
@@ -145,7 +146,14 @@ fn frames_that_make_no_sense_end_the_connection() {
     carried(&first, &a, &third, 0, 2);
     let frame = |datagram: &[u8]| [&(datagram.len() as u16).to_le_bytes()[..], datagram].concat();
     let two = [datagram(1, 0, 2, 1), datagram(1, 0, 2, 2)].concat();
+    let packed = |bytes: &[u8]| Packer::new(true).pack(bytes).expect("shorter").to_vec();
+    let many: Vec<u8> = (0..20).flat_map(|number| frame(&datagram(1, 0, 2, number))).collect();
     let frames = [
+        // Batches with something after the last datagram, of another batch, of a rank of another site, and one that is cut.
+        packed(&[&many[..], &[1]].concat()),
+        packed(&[&many[..], &packed(&many)].concat()),
+        packed(&[&many[..], &frame(&datagram(1, 3, 2, 1))].concat()),
+        packed(&many)[..40].to_vec(),
         frame(&[7; 5]),
         frame(&[1; 65535]),
         // Two in one, of a rank of another site, for a rank of another site, for none, of another job.
@@ -177,18 +185,46 @@ fn frames_that_make_no_sense_end_the_connection() {
     }
 }
 
+/// A compressed batch between datagrams that are not, in pieces.
+#[test]
+fn compressed_batches_are_delivered() {
+    let b = gateway(1, 1);
+    // Nobody is there: the connection is ours.
+    b.gates[0].told("localhost", Card { port: 1, ..b.card.clone() });
+    let third = rank(&b, 2);
+    let frame = |number| {
+        let datagram = datagram(1, 0, 2, number);
+        [&(datagram.len() as u16).to_le_bytes()[..], &datagram].concat()
+    };
+    let many: Vec<u8> = (2..22).flat_map(frame).collect();
+    let batch = Packer::new(true).pack(&many).expect("shorter").to_vec();
+    let all = [&0_u16.to_le_bytes()[..], &frame(1), &batch, &[0, 0], &batch, &frame(22)].concat();
+    let tls = Tls::new(&JobKey::new([1; 16])).unwrap();
+    let tcp = TcpStream::connect((Ipv4Addr::LOCALHOST, b.card.port)).unwrap();
+    let mut sender = Conversation::greet(tcp, tls.calls().unwrap()).unwrap();
+    all.chunks(333).for_each(|piece| sender.say(piece));
+    third.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let mut buffer = [0; 2000];
+    for number in (1..22).chain(2..23) {
+        let len = third.recv(&mut buffer).expect("a datagram");
+        assert_eq!(Envelope::open(&buffer[..len]).unwrap().0.envelope.number, number);
+    }
+}
+
 #[test]
 fn orders_are_checked() {
     for line in [
         "",
         "start",
-        "start 0 0 1 00 2 A;0x2",
-        "start 2 0 1000 00112233445566778899aabbccddeeff 2 A,B;0x1,1x1",
+        "start 0 0 1 00 auto 2 A;0x2",
+        "start 0 0 1000 00112233445566778899aabbccddeeff often 2 A,B;0x1,1x1",
+        "start 2 0 1000 00112233445566778899aabbccddeeff auto 2 A,B;0x1,1x1",
     ] {
         assert!(Start::parse(line).is_none(), "{line}");
     }
     let start =
-        Start::parse("start 1 7000 1500 00112233445566778899aabbccddeeff 2 A,B;0x1,1x1").unwrap();
+        Start::parse("start 1 7000 1500 00112233445566778899aabbccddeeff auto 2 A,B;0x1,1x1")
+            .unwrap();
     assert_eq!((start.site, start.port, start.limit), (1, 7000, 1_500_000_000));
     let running = gateway(0, 1);
     for line in

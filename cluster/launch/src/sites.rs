@@ -11,6 +11,8 @@ use crate::spread::Spread;
 pub struct SiteOptions {
     sites: Vec<Site>,
     gateways: Vec<Chosen>,
+    /// Gateways are not to compress.
+    plain: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +49,8 @@ pub struct Plan {
     pub text: String,
     /// One for each site, in their order.
     pub gateways: Vec<Gateway>,
+    /// They compress what is worth it.
+    pub compress: bool,
 }
 
 impl Plan {
@@ -110,6 +114,18 @@ impl SiteOptions {
             )));
         }
         self.gateways.push(Chosen { site: site.to_string(), host: host.to_string(), port });
+        Ok(())
+    }
+
+    /// Reads `auto` or `never`.
+    pub fn compress(&mut self, shown: &str, text: &str) -> Result<(), LaunchError> {
+        self.plain = match text {
+            "auto" => false,
+            "never" => true,
+            _ => {
+                return Err(LaunchError::usage(format!("{shown} {text}: expected auto or never")));
+            }
+        };
         Ok(())
     }
 
@@ -198,7 +214,7 @@ impl SiteOptions {
         }
         let names = self.sites.iter().map(|site| site.name.clone()).collect();
         let ranks = spread.ranks.iter().map(|rank| of_node[rank.node as usize]).collect();
-        Ok(Some(Plan { text: Sites { names, ranks }.text(), gateways }))
+        Ok(Some(Plan { text: Sites { names, ranks }.text(), gateways, compress: !self.plain }))
     }
 }
 
@@ -248,6 +264,11 @@ mod tests {
             .unwrap();
         assert_eq!(found.text, "A,B;0x2,1x2,0x2");
         assert_eq!(found.gateways[1], gateway(1, 3, "d", 7000));
+        for (flag, compress) in [("", true), ("--compress auto", true), ("--compress never", false)]
+        {
+            let found = plan(&format!("--site A=a --site B=b {flag} p")).unwrap().unwrap();
+            assert_eq!(found.compress, compress, "{flag}");
+        }
     }
 
     #[test]
@@ -255,6 +276,7 @@ mod tests {
         for (line, part) in [
             ("--site A=a --site A=b p", "site 'A' is named twice"),
             ("--site A=a,b --site B=B p", "host 'B' is at site 'A', too"),
+            ("--site A=a --site B=b --compress zip p", "--compress zip: expected auto or never"),
             ("--site A=here --site B=10.0.0.1 p", "is at the sites 'A' and 'B'"),
             ("--site A= p", "site 'A' has no host"),
             ("--site =a p", "expected NAME=HOST"),

@@ -208,6 +208,7 @@ impl Parser {
             Id::Preload => options.preload = true,
             Id::Monitor => options.genv.push((MONITOR.into(), "1".into())),
             Id::Gateway => options.sites.gateway(shown, &first.to_string_lossy())?,
+            Id::Compress => options.sites.compress(shown, &first.to_string_lossy())?,
             Id::Net => options.genv.push(("HPVM_NET".into(), first)),
             Id::Lane => {
                 parse_lane(shown, &first)?;

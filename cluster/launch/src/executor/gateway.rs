@@ -303,7 +303,9 @@ fn begin(orders: &Orders, port: u16) -> Result<(Running, String), Failure> {
     let mut running = Running { child, to: Some(to), from, said: Vec::new(), unsent: Vec::new() };
     let Orders { site, key, sites, limit, .. } = orders;
     let (size, text) = (sites.ranks.len(), sites.text());
-    let line = format!("start {site} {port} {} {key} {size} {text}\n", limit.as_millis());
+    let compress = if orders.plan.compress { "auto" } else { "never" };
+    let line =
+        format!("start {site} {port} {} {key} {compress} {size} {text}\n", limit.as_millis());
     // A pipe's room may be less than the line of a large job: the process reads meanwhile.
     let written = running.to.iter_mut().try_for_each(|to| to.write_all(line.as_bytes()));
     let written = written.and_then(|()| sys::set_nonblocking(running.from.as_raw_fd()));

@@ -40,6 +40,7 @@ pub enum Id {
     Net,
     Site,
     Gateway,
+    Compress,
     NetTimeout,
     NameServer,
     Lane,

@@ -56,6 +56,9 @@ pub const WORKING: &[Flag] = &[
     flag(Id::Gateway, Hosts, &["gateway"], &["NAME=HOST[:PORT]"],
         "The host of a site on which its gateway runs, and the port at which the gateways of other sites reach it. Default: \
          the first host of the site, any port."),
+    flag(Id::Compress, Hosts, &["compress"], &["auto|never"],
+        "Whether what goes between sites is compressed. auto, the default: while data waits for the link, where that makes it \
+         shorter."),
     flag(Id::Net, Hosts, &["net", "iface"], &["NAME|CIDR"],
         "Use this network interface, or those in this network, between hosts (HPVM_NET)."),
     flag(Id::Lane, Hosts, &["lane"], &["auto|udp|xdp|ofi"],

@@ -111,9 +111,10 @@ impl Order {
         w.u32(self.shell.width).u32(self.shell.patience.as_millis() as u32);
         let prefix = self.shell.prefix.as_ref().map_or(&b""[..], |prefix| prefix.as_bytes());
         w.bytes(prefix);
-        let none = Plan { text: String::new(), gateways: Vec::new() };
+        let none = Plan { text: String::new(), gateways: Vec::new(), compress: false };
         let sites = self.sites.as_ref().unwrap_or(&none);
         w.bytes(sites.text.as_bytes()).list(&sites.gateways, gateway);
+        w.u8(u8::from(sites.compress));
         w.list(&self.nodes, node);
         w.0
     }
@@ -132,8 +133,8 @@ impl Order {
         let (width, patience) = (r.u32()?, Duration::from_millis(u64::from(r.u32()?)));
         let prefix = Some(read_word(&mut r)?).filter(|prefix| !prefix.is_empty());
         let shell = Shell { words, raw, preload, width, patience, prefix };
-        let (text, gateways) = (r.text()?, r.list(read_gateway)?);
-        let sites = (!text.is_empty()).then_some(Plan { text, gateways });
+        let (text, gateways, compress) = (r.text()?, r.list(read_gateway)?, r.flag()?);
+        let sites = (!text.is_empty()).then_some(Plan { text, gateways, compress });
         let nodes = r.list(read_node)?;
         r.end()?;
         let order = Order {
@@ -273,6 +274,7 @@ pub(crate) mod tests {
             sites: Some(Plan {
                 text: "A,B;0x4,1x4".to_string(),
                 gateways: vec![Gateway { site: 1, node: 2, host: "n2".to_string(), port: 7 }],
+                compress: true,
             }),
             nodes: (0..4).map(node).collect(),
         }
