@@ -72,3 +72,25 @@ fn the_oldest_goes() {
     assert_eq!(hour.cpu.last(), Some(&Some(1.0)));
     assert_eq!(day.cpu[5], Some(0.5));
 }
+
+#[test]
+fn a_clock_set_back_far_keeps_what_was_before() {
+    for back in [1, 119, 120, 121, 240, 999] {
+        let mut history = History::new();
+        for second in 0..1000 {
+            history.push(&sample(second * 1000, (second % 10) as f32 / 10.0));
+        }
+        let now = 999 - back;
+        history.push(&sample(now * 1000, 1.0));
+        let series = history.hour();
+        assert_eq!((series.start_ms, series.cpu.len() as u64), (0, now + 1), "back by {back} s");
+        for (second, cpu) in series.cpu[..now as usize].iter().enumerate() {
+            assert_eq!(
+                *cpu,
+                Some((second % 10) as f32 / 10.0),
+                "second {second}, back by {back} s"
+            );
+        }
+        assert_eq!(series.cpu.last(), Some(&Some(1.0)));
+    }
+}

@@ -12,6 +12,9 @@ const MANTISSA: u32 = 6;
 const NO_RATE: u64 = (1 << 12) - 1;
 const LARGEST_RATE: u64 = NO_RATE - 1;
 
+/// Values of a point.
+pub const COLUMNS: usize = 6;
+
 /// A packed point. The default is a gap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packed(u64);
@@ -25,6 +28,23 @@ impl Packed {
             [point.received, point.sent, point.read, point.written].into_iter().enumerate()
         {
             word |= rate(value) << (16 + 12 * i);
+        }
+        Packed(word)
+    }
+
+    /// The values as they are packed, at most 12 bits each.
+    pub fn columns(self) -> [u16; COLUMNS] {
+        let rate = |i: u32| ((self.0 >> (16 + 12 * i)) & NO_RATE) as u16;
+        let fraction = |i: u32| ((self.0 >> (8 * i)) & 255) as u16;
+        [fraction(0), fraction(1), rate(0), rate(1), rate(2), rate(3)]
+    }
+
+    /// What [`Packed::columns`] took apart.
+    pub fn from_columns(columns: [u16; COLUMNS]) -> Packed {
+        let [cpu, memory, rates @ ..] = columns.map(u64::from);
+        let mut word = cpu | memory << 8;
+        for (i, rate) in rates.into_iter().enumerate() {
+            word |= rate << (16 + 12 * i);
         }
         Packed(word)
     }

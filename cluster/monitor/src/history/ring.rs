@@ -2,14 +2,18 @@
 
 use std::collections::VecDeque;
 
+use super::chunk::{Chunk, POINTS};
 use super::packed::Packed;
 use super::{Point, Resolution, Series};
 
 #[derive(Clone, Debug)]
 pub struct Ring {
     resolution: Resolution,
-    /// Slots before the current one, oldest first, without a hole: gaps are slots, too.
-    slots: VecDeque<Packed>,
+    /// Slots before the current one, oldest first, without a hole: gaps are slots, too. The oldest
+    /// chunk may reach further back than the resolution does.
+    chunks: VecDeque<Chunk>,
+    /// Those behind the chunks, fewer than one has.
+    slots: Vec<Packed>,
     /// Number of the current slot since 1970; `None` before the first sample.
     current: Option<u64>,
     sum: Mean,
@@ -17,9 +21,10 @@ pub struct Ring {
 
 impl Ring {
     pub fn new(resolution: Resolution) -> Ring {
-        // Exactly: one that grows by doubling takes up to twice its slots.
-        let slots = VecDeque::with_capacity(resolution.slots);
-        Ring { resolution, slots, current: None, sum: Mean::default() }
+        // Exactly: what grows by doubling takes up to twice its slots.
+        let chunks = VecDeque::with_capacity(resolution.slots / POINTS + 2);
+        let slots = Vec::with_capacity(POINTS);
+        Ring { resolution, chunks, slots, current: None, sum: Mean::default() }
     }
 
     pub fn push(&mut self, at_ms: u64, point: &Point) {
@@ -44,32 +49,49 @@ impl Ring {
     }
 
     fn keep(&mut self, slot: Packed) {
+        self.slots.push(slot);
+        let Ok(full) = <&[Packed; POINTS]>::try_from(&self.slots[..]) else { return };
+        self.chunks.push_back(Chunk::new(full));
+        self.slots.clear();
         // One place is the current slot's.
-        if self.slots.len() + 1 >= self.resolution.slots {
-            self.slots.pop_front();
+        while (self.chunks.len() - 1) * POINTS + 1 >= self.resolution.slots {
+            self.chunks.pop_front();
         }
-        self.slots.push_back(slot);
     }
 
     /// The clock was set back: the time that comes again is forgotten.
     fn back(&mut self, steps: u64) {
         self.sum.take();
-        let keep = self.slots.len() as u64;
-        self.slots.truncate(keep.saturating_sub(steps) as usize);
+        let all = self.chunks.len() * POINTS + self.slots.len();
+        let left = all.saturating_sub(usize::try_from(steps).unwrap_or(all));
+        let mut whole = self.chunks.len() * POINTS;
+        while left < whole {
+            let Some(last) = self.chunks.pop_back() else { break };
+            whole -= POINTS;
+            self.slots.clear();
+            if left > whole {
+                self.slots.extend(last.points());
+            }
+        }
+        self.slots.truncate(left - whole);
     }
 
     pub fn series(&self) -> Series {
         let Some(current) = self.current else {
             return Series { step_ms: self.resolution.step_ms, ..Series::default() };
         };
-        let first = current.saturating_sub(self.slots.len() as u64);
+        let all = self.chunks.len() * POINTS + self.slots.len();
+        // One place is the current slot's.
+        let known = all.min(self.resolution.slots - 1);
+        let first = current.saturating_sub(known as u64);
         let mut series = Series {
             start_ms: first * self.resolution.step_ms,
             step_ms: self.resolution.step_ms,
             ..Series::default()
         };
         let last = Packed::new(&self.sum.clone().take());
-        for slot in self.slots.iter().copied().chain([last]) {
+        let old = self.chunks.iter().flat_map(Chunk::points).chain(self.slots.iter().copied());
+        for slot in old.skip(all - known).chain([last]) {
             let point = slot.point();
             series.cpu.push(point.cpu);
             series.memory.push(point.memory);
