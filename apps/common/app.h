@@ -75,6 +75,7 @@ int app_find(const char *word, const char *const *list, int count);
 /* Memory that is there, or the end of the job with a sentence. The content is undefined. */
 void *app_memory(size_t count, size_t size);
 void *app_more_memory(void *old, size_t count, size_t size);
+void *app_lines(size_t count, size_t size); /* begins with a line of the cache */
 
 /* Prints a line on rank 0 when the last one is some seconds old, with an estimate of what remains. */
 void app_progress(struct app *app, long first, long done, long total);

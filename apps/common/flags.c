@@ -231,11 +231,9 @@ int app_refuse(const struct app *app, int code, const char *format, ...)
     return code;
 }
 
-void *app_more_memory(void *old, size_t count, size_t size)
+/* The new memory, if there is any. */
+static void *given(void *new, size_t count, size_t size)
 {
-    if (count == 0)
-        count = 1;
-    void *new = count <= SIZE_MAX / size ? realloc(old, count * size) : NULL;
     if (!new) {
         int rank = 0;
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -245,6 +243,21 @@ void *app_more_memory(void *old, size_t count, size_t size)
         exit(APP_MEMORY);
     }
     return new;
+}
+
+void *app_more_memory(void *old, size_t count, size_t size)
+{
+    if (count == 0)
+        count = 1;
+    return given(count <= SIZE_MAX / size ? realloc(old, count * size) : NULL, count, size);
+}
+
+void *app_lines(size_t count, size_t size)
+{
+    enum { LINE = 64 };
+    /* aligned_alloc wants whole lines. */
+    int fits = count <= (SIZE_MAX - LINE) / size;
+    return given(fits ? aligned_alloc(LINE, count * size / LINE * LINE + LINE) : NULL, count, size);
 }
 
 void *app_memory(size_t count, size_t size)

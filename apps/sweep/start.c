@@ -62,6 +62,15 @@ static void *nothing(size_t count, size_t size)
     return memory;
 }
 
+/* The same at the beginning of a line: a vector of eight numbers is then in one line, not in two. */
+static void *nothing_wide(size_t count)
+{
+    size_t size = sizeof(struct angular);
+    struct angular *memory = app_lines(count, size);
+    memset(memory, 0, count * size);
+    return memory;
+}
+
 static void make_mirrors(struct sweep *s)
 {
     size_t faces = 0;
@@ -69,7 +78,7 @@ static void make_mirrors(struct sweep *s)
     for (int f = 0; f < s->mesh.faces; f++)
         s->mirror_of[f] = s->mesh.face[f].cell[1] == REFLECTING && s->owner[s->mesh.face[f].cell[0]] == s->rank ? (int)faces++ : -1;
     for (int b = 0; b < BUNDLES; b++)
-        s->mirrored[b] = nothing(faces, sizeof **s->mirrored);
+        s->mirrored[b] = nothing_wide(faces);
 }
 
 void sweep_start(struct sweep *s, MPI_Comm comm, const struct problem *p)
@@ -98,7 +107,7 @@ void sweep_start(struct sweep *s, MPI_Comm comm, const struct problem *p)
     s->flux = nothing(cells, sizeof *s->flux);
     s->next = nothing(cells, sizeof *s->next);
     s->emitted_in = nothing(cells, sizeof *s->emitted_in);
-    s->angular = nothing(cells, sizeof *s->angular);
+    s->angular = nothing_wide(cells);
     s->there = nothing(cells, sizeof *s->there);
     s->break_of = app_memory(faces, sizeof *s->break_of);
     memset(s->break_of, -1, faces * sizeof *s->break_of);

@@ -22,10 +22,17 @@ static const wide ONLY[ALL + 1] = {
     {0, 0, 0, 0, 1, 1, 1, 1}, {1, 1, 0, 0, 1, 1, 1, 1}, {0, 0, 1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1, 1, 1},
 };
 
-/* The same pair for each ordinate. */
+/* The same pair for each ordinate: every other number of two vectors. From eight numbers compilers make it by small stores and a wide
+ * load, which has to wait for all of them. */
 INLINE wide each(pair p)
 {
-    return (wide){p[0], p[1], p[0], p[1], p[0], p[1], p[0], p[1]};
+    const wide none = {0}, even = p[0] - none, odd = p[1] - none;
+#if __has_builtin(__builtin_shufflevector)
+    return __builtin_shufflevector(even, odd, 0, 9, 2, 11, 4, 13, 6, 15);
+#else
+    typedef int64_t places __attribute__((vector_size(sizeof(wide))));
+    return __builtin_shuffle(even, odd, (places){0, 9, 2, 11, 4, 13, 6, 15});
+#endif
 }
 
 INLINE pair sum(wide w)
@@ -33,7 +40,8 @@ INLINE pair sum(wide w)
     return (ordinate_of(&w, 0) + ordinate_of(&w, 1)) + (ordinate_of(&w, 2) + ordinate_of(&w, 3));
 }
 
-/* left: what faces and collisions add is symmetric, so that half of it is enough: 00, 01, 02, 03, 11, 12, 13, 22, 23, 33. */
+/* left: what faces and collisions add is symmetric, so that half of it is enough: 00, 01, 02, 03, 11, 12, 13, 22, 23, 33. Whoever adds to
+ * it writes out the indices: then all 14 vectors stay in registers, while compilers keep what a loop counts through in memory. */
 struct equations {
     wide mean, first[3], second[6];
     struct angular right;
@@ -43,21 +51,27 @@ struct equations {
 INLINE void go_out(struct equations *e, const struct cell_face *f, wide flow)
 {
     e->mean += flow;
-    for (int i = 0; i < 3; i++)
-        e->first[i] += flow * f->from_centre[i];
-    for (int k = 0; k < 6; k++)
-        e->second[k] += flow * f->moment[k];
+    e->first[0] += flow * f->from_centre[0];
+    e->first[1] += flow * f->from_centre[1];
+    e->first[2] += flow * f->from_centre[2];
+    e->second[0] += flow * f->moment[0];
+    e->second[1] += flow * f->moment[1];
+    e->second[2] += flow * f->moment[2];
+    e->second[3] += flow * f->moment[3];
+    e->second[4] += flow * f->moment[4];
+    e->second[5] += flow * f->moment[5];
 }
 
 /* Flux that comes in to the right one. */
 INLINE void come_in(struct equations *e, const struct cell_face *f, wide flow, const struct angular *from)
 {
-    const wide slope[3] = {flow * from->u[1], flow * from->u[2], flow * from->u[3]};
-    wide mean = flow * from->u[0] + slope[0] * f->shift[0] + slope[1] * f->shift[1] + slope[2] * f->shift[2];
-    e->right.u[0] += mean + slope[0] * f->from_centre[0] + slope[1] * f->from_centre[1] + slope[2] * f->from_centre[2];
-    for (int i = 0; i < 3; i++)
-        e->right.u[1 + i] += mean * f->from_centre[i] + slope[0] * f->moment[PAIR[i][0]] + slope[1] * f->moment[PAIR[i][1]] +
-                             slope[2] * f->moment[PAIR[i][2]];
+    const double *r = f->from_centre, *q = f->moment;
+    wide x = flow * from->u[1], y = flow * from->u[2], z = flow * from->u[3];
+    wide mean = flow * from->u[0] + x * f->shift[0] + y * f->shift[1] + z * f->shift[2];
+    e->right.u[0] += mean + x * r[0] + y * r[1] + z * r[2];
+    e->right.u[1] += mean * r[0] + x * q[0] + y * q[1] + z * q[2];
+    e->right.u[2] += mean * r[1] + x * q[1] + y * q[3] + z * q[4];
+    e->right.u[3] += mean * r[2] + x * q[2] + y * q[4] + z * q[5];
 }
 
 /* How the manufactured flux depends on the direction. */
@@ -126,13 +140,12 @@ INLINE void begin(struct equations *e, const struct sweep *s, int cell)
 {
     const struct cell *c = &s->mesh.cell[cell];
     wide total = each(material_of(s, cell)->total);
-    e->mean = total * c->volume;
-    for (int i = 0; i < 3; i++)
-        e->first[i] = (wide){0};
-    for (int k = 0; k < 6; k++)
-        e->second[k] = total * c->moment[k];
-    for (int k = 0; k < UNKNOWNS; k++)
-        e->right.u[k] = each(s->emitted_in[cell].u[k]);
+    const pair *emitted = s->emitted_in[cell].u;
+    *e = (struct equations){total * c->volume,
+                            {{0}, {0}, {0}},
+                            {total * c->moment[0], total * c->moment[1], total * c->moment[2], total * c->moment[3], total * c->moment[4],
+                             total * c->moment[5]},
+                            {{each(emitted[0]), each(emitted[1]), each(emitted[2]), each(emitted[3])}}};
 }
 
 /* The inverse of two by two numbers. */
@@ -243,8 +256,12 @@ INLINE void sweep_cell(struct sweep *s, int b, const struct task *t)
     int everyone = (1 << of->ordinates) - 1, is_border = 0, is_between = 0;
     uint64_t ins = t->in;
     begin(&e, s, t->cell);
-    if (s->p.which == MANUFACTURED)
-        add_manufactured(s, t->cell, of, &e.right);
+    if (s->p.which == MANUFACTURED) {
+        /* A copy: numbers whose address no other function knows stay in registers. */
+        struct angular right = e.right;
+        add_manufactured(s, t->cell, of, &right);
+        e.right = right;
+    }
     for (const struct cell_face *f = &s->mesh.cell_face[c->faces]; f < &s->mesh.cell_face[c[1].faces]; f++) {
         wide flow = f->normal[0] * of->direction[0] + f->normal[1] * of->direction[1] + f->normal[2] * of->direction[2];
         int in = ins & ALL;
