@@ -1,6 +1,6 @@
 //! What was sampled in the last hour and the last day, in bounded memory, gaps as gaps.
 //!
-//! Memory: a slot takes 8 bytes at most, fractions to 0.4 %, rates to 0.8 %. What is older than the
+//! Memory: a slot takes 8 bytes at most, fractions to 0.4 %, rates to 1.6 %. What is older than the
 //! newest 120 slots lies in chunks that take as many bits as the values in them vary by: up to 5.3
 //! bytes a slot for a busy host, so 35 KB with a day behind it, and next to nothing for an idle one.
 

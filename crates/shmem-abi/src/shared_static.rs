@@ -52,6 +52,7 @@ pub fn share(name: Name, segment: &Range<usize>, others: &[Range<usize>]) -> Opt
     if others.iter().filter(|other| meets(other)).count() > 1 || !one_thread() {
         return None;
     }
+    // Relaxed: one thread.
     let slot = SHARED.iter().find(|slot| slot.len.load(Ordering::Relaxed) == 0)?;
     let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
     let parts = covered(&maps, &pages, "rw-p")?;
@@ -257,6 +258,7 @@ impl Slot {
     }
 
     fn clear(&self) {
+        // Relaxed, both: as in `pages`.
         self.len.store(0, Ordering::Relaxed);
         self.start.store(0, Ordering::Relaxed);
     }
@@ -281,18 +283,21 @@ unsafe extern "C" fn before_fork() {
     }
     for slot in &SHARED {
         let copy = slot.pages().and_then(|pages| snapshot(&pages));
+        // Relaxed: under `FORKING`.
         slot.copy.store(copy.unwrap_or(0), Ordering::Relaxed);
     }
 }
 
 unsafe extern "C" fn in_parent() {
     for slot in &SHARED {
+        // Relaxed: under `FORKING`.
         let copy = slot.copy.swap(0, Ordering::Relaxed);
         if let (Some(pages), true) = (slot.pages(), copy != 0) {
             // SAFETY: a mapping of `snapshot`, with this size.
             unsafe { libc::munmap(with_exposed_provenance_mut(copy), pages.len()) };
         }
     }
+    // Release pairs with the acquire in `before_fork`.
     FORKING.store(false, Ordering::Release);
 }
 
@@ -300,6 +305,7 @@ unsafe extern "C" fn in_child() {
     let signals = Blocked::new();
     for slot in &SHARED {
         let Some(pages) = slot.pages() else { continue };
+        // Relaxed: the only thread of the child.
         let copy = slot.copy.swap(0, Ordering::Relaxed);
         let own = (copy != 0).then(|| remap(copy, pages.len(), pages.len(), Some(pages.start)));
         if own.flatten().is_none() {
@@ -314,6 +320,7 @@ unsafe extern "C" fn in_child() {
         slot.clear();
     }
     drop(signals);
+    // Release: as in `in_parent`.
     FORKING.store(false, Ordering::Release);
 }
 

@@ -130,6 +130,7 @@ fn order() -> Order {
         sites: Some(Plan {
             text: "A,B;0x4,1x4".into(),
             gateways: vec![Gateway { site: 1, node: 2, host: "n2".into(), port: 7 }],
+            compress: true,
         }),
         nodes: (0..4).map(node).collect(),
     }

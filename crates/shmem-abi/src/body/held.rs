@@ -61,6 +61,7 @@ impl Held {
         let used = self.used.load(Ordering::Relaxed).min(PLACES);
         let place = self.places[..used].iter().find(|p| p.lock.load(Ordering::Relaxed) == lock);
         match place {
+            // Relaxed, both: as above.
             Some(place) => Some(place.thread.load(Ordering::Relaxed)),
             None if self.beyond.load(Ordering::Relaxed) == 0 => None,
             None => self.more().get(&lock).copied(),
@@ -82,6 +83,7 @@ impl Held {
     pub fn taken(&self, lock: usize) {
         let me = thread();
         for (index, place) in self.places.iter().enumerate() {
+            // Relaxed: who claims the place says so by the exchange below, and nothing is read by way of it.
             let free = place.lock.load(Ordering::Relaxed) == 0;
             let claim = |from, to| {
                 place.lock.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok()
@@ -98,6 +100,7 @@ impl Held {
             }
         }
         self.more().insert(lock, me);
+        // Relaxed: see `holder`; the map has a lock of its own.
         self.beyond.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -106,9 +109,11 @@ impl Held {
         let used = self.used.load(Ordering::Relaxed).min(PLACES);
         let place = self.places[..used].iter().find(|p| p.lock.load(Ordering::Relaxed) == lock);
         if let Some(place) = place {
+            // Relaxed: nothing is handed on with the place.
             place.lock.store(0, Ordering::Relaxed);
             return;
         }
+        // Relaxed, both: the thread that took the lock, or whom it told, comes after its `taken`.
         let known = self.beyond.load(Ordering::Relaxed) != 0 && self.more().remove(&lock).is_some();
         if !known {
             fail(name, &format!("the calling PE does not have the lock at {lock:#x}"));
