@@ -118,6 +118,7 @@ impl Held {
         if !known {
             fail(name, &format!("the calling PE does not have the lock at {lock:#x}"));
         }
+        // Relaxed: see `holder`.
         self.beyond.fetch_sub(1, Ordering::Relaxed);
     }
 }
