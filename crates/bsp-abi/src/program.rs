@@ -5,7 +5,6 @@ use core::cell::UnsafeCell;
 use core::ffi::c_int;
 use hpvm_bsp::{Fault, Process, Settings};
 use std::ffi::CString;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 /// The SPMD part while it runs.
@@ -109,20 +108,11 @@ fn join(function: &str) {
         Ok(session) => state().stage = Stage::Joined(session),
         Err(text) => mpi_failed(function, &text),
     }
-    // Relaxed: `at_exit` runs on this thread, or on one that is started later.
-    JOINED.store(std::process::id(), Ordering::Relaxed);
-    // SAFETY: a function of ours without arguments.
-    unsafe { libc::atexit(at_exit) };
+    hpvm_model::at_exit(at_exit);
 }
 
-/// The process that has joined: its children of `fork` run `at_exit`, too, and have no part in the program.
-static JOINED: AtomicU32 = AtomicU32::new(0);
-
 /// At the program's `exit`: the SPMD part must have ended, and what was begun for the program is ended.
-extern "C" fn at_exit() {
-    if JOINED.load(Ordering::Relaxed) != std::process::id() {
-        return;
-    }
+fn at_exit(_status: c_int) {
     match std::mem::replace(&mut state().stage, Stage::Changing) {
         Stage::Running(running) => {
             state().stage = Stage::Running(running);

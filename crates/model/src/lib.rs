@@ -3,6 +3,7 @@
 
 mod copy;
 mod engine;
+mod exit;
 mod holder;
 mod races;
 mod say;
@@ -12,6 +13,7 @@ mod wait;
 
 pub use copy::copy;
 pub use engine::{Name, done, fail, fits, models, mpi, onesided, started, text};
+pub use exit::at_exit;
 pub use holder::Holder;
 pub use races::{Coded, SinceMeeting, checks, conflict};
 pub use say::say;

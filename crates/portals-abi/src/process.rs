@@ -3,7 +3,6 @@
 use crate::carrier::{Found, Mpi, Packet};
 use crate::progress::Progress;
 use core::ffi::c_int;
-use core::ptr::null_mut;
 use hpvm_abi::constants::*;
 use hpvm_model::{Name, done, mpi, session};
 use hpvm_portals::{Carrier, Data, Fault, Handle, Head, Interface, NiFail, PacketKind, Peer};
@@ -225,16 +224,8 @@ impl Process {
     }
 }
 
-unsafe extern "C" {
-    /// Of the C library: `atexit` with the exit status.
-    fn on_exit(
-        call: extern "C" fn(c_int, *mut core::ffi::c_void),
-        argument: *mut core::ffi::c_void,
-    ) -> c_int;
-}
-
 /// Returning from `main` without `PtlFini` is as if it had been called; an exit with an error is none.
-extern "C" fn at_exit(status: c_int, _: *mut core::ffi::c_void) {
+fn at_exit(status: c_int) {
     let mut guard = lock();
     if status == 0 && guard.process.is_some() {
         guard.uses = 1;
@@ -245,10 +236,7 @@ extern "C" fn at_exit(status: c_int, _: *mut core::ffi::c_void) {
 
 pub fn watch_exit() {
     static REGISTERED: std::sync::Once = std::sync::Once::new();
-    REGISTERED.call_once(|| {
-        // SAFETY: a function of this library, which stays loaded because programs are linked with it.
-        unsafe { on_exit(at_exit, null_mut()) };
-    });
+    REGISTERED.call_once(|| hpvm_model::at_exit(at_exit));
 }
 
 /// A barrier of all processes.

@@ -133,12 +133,11 @@ pub fn init() {
     let machine = Machine::new(session.rank, session.ranks, settings);
     let node = Node::new(machine, carrier);
     state().stage = Stage::Running(Box::new(Running { node, session }));
-    // SAFETY: a function of ours without arguments.
-    unsafe { libc::atexit(at_exit) };
+    hpvm_model::at_exit(at_exit);
 }
 
 /// At the program's `exit`: what was begun for the program is ended.
-extern "C" fn at_exit() {
+fn at_exit(_status: c_int) {
     if matches!(state().stage, Stage::Running(_)) {
         end_with("sam_finish", "the process ends without having called sam_finish");
     }

@@ -24,11 +24,6 @@ pub const HEAP_ALIGNMENT: usize = 16 << 20;
 /// Calls of `shmem_init` without their `shmem_finalize`.
 static USES: Mutex<u32> = Mutex::new(0);
 
-unsafe extern "C" {
-    /// Of the C library: `atexit` with the exit status.
-    fn on_exit(call: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
-}
-
 pub unsafe fn init(name: Name) {
     begin(name, 0);
 }
@@ -67,18 +62,13 @@ fn begin(name: Name, level: c_int) -> c_int {
     };
     install(join(name, level, &settings));
     static REGISTERED: Once = Once::new();
-    REGISTERED.call_once(|| {
-        // The argument says whose exit it is: children of fork have the handler, too.
-        let me = core::ptr::without_provenance_mut(std::process::id() as usize);
-        // SAFETY: a function of this library, which stays loaded because programs are linked with it.
-        unsafe { on_exit(at_exit, me) };
-    });
+    REGISTERED.call_once(|| hpvm_model::at_exit(at_exit));
     level
 }
 
 /// Returning from `main` without `shmem_finalize` is as if it had been called; an exit with an error is none.
-extern "C" fn at_exit(status: c_int, process: *mut c_void) {
-    if status == 0 && process.addr() == std::process::id() as usize && current().is_some() {
+fn at_exit(status: c_int) {
+    if status == 0 && current().is_some() {
         *USES.lock().unwrap_or_else(PoisonError::into_inner) = 0;
         end(c"exit".as_ptr(), true);
     }
