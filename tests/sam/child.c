@@ -1,17 +1,11 @@
 /* A child of fork that ends by exit has no part in the job. */
 #include "check.h"
-#include <sys/wait.h>
-#include <unistd.h>
+#include "../child.h"
 
 int main(void)
 {
     begin();
-    pid_t child = fork();
-    if (child == 0)
-        exit(0);
-    int status = -1;
-    CHECK(child > 0 && waitpid(child, &status, 0) == child);
-    CHECK_EQ(status, 0);
+    CHECK_EQ(status_of_child(), 0);
     sam_barrier();
     return end();
 }
