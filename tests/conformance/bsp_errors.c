@@ -27,19 +27,21 @@ int main(int argc, char **argv)
         bsp_hpput(0, x, x + 1, 0, 4);
     if (strcmp(how, "null") == 0 && s == 1)
         bsp_hpget(0, &y, 0, x, 4);
-    static char block[1 << 20];
-    bsp_push_reg(block, sizeof block);
-    bsp_sync();
-    if (strncmp(how, "from_null", 9) == 0 && s == 1)
-        bsp_put(0, NULL, block, 0, how[9] == '_' ? (int)sizeof block : 8);
-    if (strcmp(how, "again_null") == 0 && s == 1)
-        bsp_put(0, x, block, 0, 8), bsp_put(0, NULL, block, 8, 8);
-    if (strcmp(how, "hp_null") == 0 && s == 1)
-        bsp_hpput(0, NULL, block, 0, sizeof block);
-    if (strcmp(how, "to_null") == 0 && s == 1)
-        bsp_get(0, block, 0, x, 8), bsp_get(0, block, 0, NULL, 8);
-    if (strcmp(how, "hp_to_null") == 0 && s == 1)
-        bsp_hpget(0, block, 0, NULL, sizeof block);
+    if (strstr(how, "_null")) {
+        static char block[1 << 20];
+        bsp_push_reg(block, sizeof block);
+        bsp_sync();
+        if (strncmp(how, "from_null", 9) == 0 && s == 1)
+            bsp_put(0, NULL, block, 0, how[9] == '_' ? (int)sizeof block : 8);
+        if (strcmp(how, "again_null") == 0 && s == 1)
+            bsp_put(0, x, block, 0, 8), bsp_put(0, NULL, block, 8, 8);
+        if (strcmp(how, "hp_null") == 0 && s == 1)
+            bsp_hpput(0, NULL, block, 0, sizeof block);
+        if (strcmp(how, "to_null") == 0 && s == 1)
+            bsp_get(0, block, 0, x, 8), bsp_get(0, block, 0, NULL, 8);
+        if (strcmp(how, "hp_to_null") == 0 && s == 1)
+            bsp_hpget(0, block, 0, NULL, sizeof block);
+    }
     if (strcmp(how, "negative") == 0 && s == 1)
         bsp_send(0, &tag, x, -3);
     if (strcmp(how, "pops") == 0)
