@@ -116,6 +116,11 @@ const VARIABLES_READ: &[(&str, &str)] = &[
          measurements, the same on all ranks",
     ),
     (
+        "HPVM_STATIC_DATA",
+        "read by the PEs of OpenSHMEM. private: static data are not mapped by other PEs, which is slower; shared (the default): \
+         docs/shmem.md",
+    ),
+    (
         "HPVM_TABLES",
         "read by the ranks. The file of tables by which collectives choose their algorithms and \
          large messages the number of copies, the same on all ranks; empty: the built-in tables. Not set: what hpvm tune left for this \
