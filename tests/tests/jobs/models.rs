@@ -288,7 +288,7 @@ fn steps_of_slurm() {
     for (model, program) in programs() {
         let program = program.to_string_lossy();
         // One word of input is all that the program wants.
-        let job = format!("echo | srun --mpi=pmi2 -N2 -n4 {program}");
+        let job = format!("echo | srun -Q --mpi=pmi2 -N2 -n4 {program}");
         let text = succeed(cluster.command(&["sh", "-c", &job]));
         assert_eq!(text, "half\nprocess 0 of 4: 0 errors\n", "{}", model.name);
     }

@@ -314,7 +314,7 @@ fn a_port_that_is_taken_is_named() {
     let mut held = hosts.command(3, prefix().join("bin/hpvm"));
     held.arg("gateway").stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut held = held.spawn().expect("a gateway");
-    let line = format!("start 0 7655 60000 {} 2 A,B;0x1,1x1\n", "0f".repeat(16));
+    let line = format!("start 0 7655 60000 {} auto 2 A,B;0x1,1x1\n", "0f".repeat(16));
     let mut stdin = held.stdin.take().expect("its input");
     stdin.write_all(line.as_bytes()).expect("a pipe");
     let mut first = [0; 6];
