@@ -362,6 +362,7 @@ impl Dispatcher {
             }
             ClientEvent::Find { service } => self.find(rank, service),
             ClientEvent::Release { services } => self.release(services),
+            ClientEvent::Unpublish { service } => self.unpublish(rank, service),
             // These are for those above, and there is nobody.
             ClientEvent::State(_)
             | ClientEvent::Waits

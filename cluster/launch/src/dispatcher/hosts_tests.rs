@@ -367,4 +367,24 @@ fn a_name_is_published_when_all_hosts_hold_it() {
     assert_eq!(actions(&mut job), []);
     frame(&mut job, 6, held(1, 3, true));
     assert_eq!(actions(&mut job), [reply("info=ok rc=0 msg=success")]);
+
+    // Its end is answered when all hosts have been told and have looked since.
+    let line = b"cmd=unpublish_name service=s".to_vec();
+    frame(&mut job, 2, Frame::Ask { rank: 2, line });
+    let (service, names) = (text("s"), vec![text("s")]);
+    let expected = [
+        Action::Down { link: None, frame: Frame::Release(names.clone()) },
+        Action::Release(names),
+        Action::Down { link: None, frame: Frame::Find { question: 2, service } },
+    ];
+    assert_eq!(actions(&mut job), expected);
+    let found = |node, port: Option<&str>| Frame::Found { question: 2, node, port: port.map(text) };
+    frame(&mut job, 2, found(1, None));
+    // Of another job, which had it there all the time.
+    frame(&mut job, 4, found(2, Some("other")));
+    assert_eq!(actions(&mut job), []);
+    frame(&mut job, 6, found(3, None));
+    let done =
+        Frame::Reply { rank: 2, text: text("cmd=unpublish_result info=ok rc=0 msg=success\n") };
+    assert_eq!(actions(&mut job), [Action::Down { link: Some(0), frame: done }]);
 }

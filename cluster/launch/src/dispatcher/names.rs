@@ -1,6 +1,6 @@
 //! Names that ranks publish and look for: held on all hosts of the job for other jobs of the user, and looked for on all of
-//! them where no rank of this job has published them. A publication is answered when all hosts hold the name: who is told
-//! of it by other ways finds it.
+//! them where no rank of this job has published them. A publication is answered when all hosts hold the name, and its end
+//! when none does: who is told of either by other ways finds it so.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,10 +19,18 @@ pub(super) struct Questions {
 struct Question {
     rank: u32,
     service: String,
-    /// What publishing it is answered with; none: it is looked for.
-    published: Option<String>,
+    what: What,
     /// The hosts that have not answered; none: ours is asked first.
     hosts: Option<BTreeSet<u32>>,
+}
+
+/// What the rank does with the name.
+#[derive(Debug, PartialEq, Eq)]
+enum What {
+    /// What that is answered with.
+    Publish(String),
+    Unpublish,
+    Lookup,
 }
 
 impl Dispatcher {
@@ -58,7 +66,7 @@ impl Dispatcher {
             return self.reply(rank, text);
         }
         let hosts = Some(self.hosts_below());
-        let asked = Question { rank, service: service.clone(), published: Some(text), hosts };
+        let asked = Question { rank, service: service.clone(), what: What::Publish(text), hosts };
         let question = self.open_question(asked);
         self.down(None, Frame::Hold { question, service, port });
         self.check_question(question);
@@ -66,7 +74,8 @@ impl Dispatcher {
 
     /// Host `node` holds the name that a rank publishes, or it stands for something else there.
     pub(super) fn held_on(&mut self, question: u32, node: u32, held: bool) {
-        let asked = self.questions.running.get_mut(&question).filter(|q| q.published.is_some());
+        let publishes = |q: &&mut Question| matches!(q.what, What::Publish(_));
+        let asked = self.questions.running.get_mut(&question).filter(publishes);
         let Some(asked) = asked else { return };
         if !held {
             let (rank, service) = (asked.rank, asked.service.clone());
@@ -89,9 +98,19 @@ impl Dispatcher {
         }
     }
 
+    /// A rank takes a name back. Agents do what they are told in order: one that has looked for the name has released it before.
+    pub(super) fn unpublish(&mut self, rank: u32, service: String) {
+        self.release(vec![service.clone()]);
+        let hosts = Some(self.hosts_below());
+        let asked = Question { rank, service: service.clone(), what: What::Unpublish, hosts };
+        let question = self.open_question(asked);
+        self.down(None, Frame::Find { question, service });
+        self.check_question(question);
+    }
+
     /// A rank looks for a name that no rank has published.
     pub(super) fn find(&mut self, rank: u32, service: String) {
-        let asked = Question { rank, service: service.clone(), published: None, hosts: None };
+        let asked = Question { rank, service: service.clone(), what: What::Lookup, hosts: None };
         let question = self.open_question(asked);
         self.actions.push_back(Action::Find { question, service });
     }
@@ -100,10 +119,13 @@ impl Dispatcher {
     pub(super) fn found(&mut self, question: u32, node: Option<u32>, port: Option<String>) {
         // Ours has answered: the others are asked next.
         let below = node.is_none().then(|| self.hosts_below());
-        let asked = self.questions.running.get_mut(&question).filter(|q| q.published.is_none());
+        let finds = |q: &&mut Question| !matches!(q.what, What::Publish(_));
+        let asked = self.questions.running.get_mut(&question).filter(finds);
         let Some(asked) = asked else { return };
         match (&mut asked.hosts, node) {
-            _ if port.is_some() => return self.answer(question, port.as_deref()),
+            _ if port.is_some() && asked.what == What::Lookup => {
+                return self.answer(question, port.as_deref());
+            }
             (Some(hosts), Some(node)) => {
                 hosts.remove(&node);
             }
@@ -139,7 +161,11 @@ impl Dispatcher {
     /// All hosts have answered, or one has found the name.
     fn answer(&mut self, question: u32, port: Option<&str>) {
         if let Some(asked) = self.questions.running.remove(&question) {
-            let text = asked.published.unwrap_or_else(|| Server::found(port));
+            let text = match asked.what {
+                What::Publish(text) => text,
+                What::Unpublish => Server::unpublished(),
+                What::Lookup => Server::found(port),
+            };
             self.reply(asked.rank, text);
         }
     }

@@ -1,6 +1,7 @@
 //! The name service of a job: who has published what. The topmost server answers for all hosts. Names also are held on
 //! the job's hosts for other jobs of the user ([`hpvm_job::names`]), which is for those who know the world: a publication
-//! is answered when the name is held on all hosts, and a name that no rank has published is looked for there.
+//! is answered when the name is held on all hosts, its end when it is held on none, and a name that no rank has published is
+//! looked for there.
 
 use std::collections::HashMap;
 
@@ -83,9 +84,12 @@ impl Server {
             return answer(rank, "cmd=unpublish_result rc=-1 msg=service_not_found".to_string());
         };
         self.stored -= service.len() + published.port.len();
-        let mut outcome = answer(rank, "cmd=unpublish_result info=ok rc=0 msg=success".to_string());
-        outcome.event = Some(ClientEvent::Release { services: vec![service.to_string()] });
-        outcome
+        event(ClientEvent::Unpublish { service: service.to_string() })
+    }
+
+    /// The answer to who has taken a name back.
+    pub fn unpublished() -> String {
+        "cmd=unpublish_result info=ok rc=0 msg=success\n".to_string()
     }
 
     /// Forgets the names of a rank that has ended; gives them.
@@ -132,6 +136,7 @@ mod tests {
                 server.published(rank, &service, &port, free).0
             }
             Some(ClientEvent::Find { service }) => Server::found(here(&service)),
+            Some(ClientEvent::Unpublish { .. }) => Server::unpublished(),
             _ => outcome.replies[0].1.clone(),
         }
     }

@@ -64,6 +64,8 @@ pub enum ClientEvent {
     Find { service: String },
     /// Names are published no longer.
     Release { services: Vec<String> },
+    /// The rank takes a name back. [`Server::unpublished`] answers when no host holds it any more.
+    Unpublish { service: String },
 }
 
 #[derive(Debug)]

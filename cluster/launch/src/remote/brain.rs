@@ -307,7 +307,8 @@ impl Brain {
             | Some(ClientEvent::Opened)
             | Some(ClientEvent::Hold { .. })
             | Some(ClientEvent::Find { .. })
-            | Some(ClientEvent::Release { .. }) => {}
+            | Some(ClientEvent::Release { .. })
+            | Some(ClientEvent::Unpublish { .. }) => {}
             Some(ClientEvent::State(state)) => self.up(Frame::State { rank, state }),
             Some(ClientEvent::Abort { code, message }) => {
                 self.up(Frame::Abort { rank, code, message });
