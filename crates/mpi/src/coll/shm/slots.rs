@@ -93,6 +93,12 @@ impl<'a> Exchange<'a> {
         Some(Exchange { comm, index, number, what, part, posted: false, next: 0 })
     }
 
+    /// The same, with `comm`, another reference to its communicator.
+    pub fn on<'b>(self, comm: &'b Comm) -> Exchange<'b> {
+        let Exchange { index, number, what, part, posted, next, .. } = self;
+        Exchange { comm, index, number, what, part, posted, next }
+    }
+
     #[inline(always)]
     pub(super) fn rank(&self) -> u32 {
         self.comm.rank()

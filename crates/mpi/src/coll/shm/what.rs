@@ -1,13 +1,12 @@
 //! Which collective it is, with its buffers, and what each member shows of them.
 
 use crate::comm::Comm;
-use crate::datatype::{Datatype, Predefined};
+use crate::datatype::{Predefined, TypeRef};
 use crate::error::{Class, Error, Result};
 use crate::op::Predef;
 use crate::pt2pt::{Incoming, Outgoing, pack_all, packed_size, unpack_all};
 use hpvm_coll::select::{SMALL, Small};
 use hpvm_wire::coll_slots::CollSlots;
-use std::sync::Arc;
 
 /// Which operation, and its buffers. All members agree on its bytes ([`crate::Process::begin_shm`]).
 #[derive(Clone, Debug)]
@@ -17,7 +16,7 @@ pub enum What {
         root: u32,
         buf: *mut u8,
         count: i64,
-        ty: Arc<Datatype>,
+        ty: TypeRef,
     },
     /// `MPI_Reduce`, or without a root `MPI_Allreduce`. `recv` is looked at where the result goes.
     /// The elements lie next to each other, `bytes` of them.
@@ -52,10 +51,10 @@ pub enum What {
 pub struct Sides {
     pub send: Option<*const u8>,
     pub send_count: i64,
-    pub send_ty: Arc<Datatype>,
+    pub send_ty: TypeRef,
     pub recv: *mut u8,
     pub recv_count: i64,
-    pub recv_ty: Arc<Datatype>,
+    pub recv_ty: TypeRef,
 }
 
 /// How many bytes a member shows to which others.
