@@ -96,7 +96,10 @@ fn better(processors: &[usize], me: usize, here: usize, allowed: &Processors) ->
 /// The numbers of the processors in a mask.
 fn numbers(mask: &Processors) -> impl Iterator<Item = usize> + '_ {
     let words = mask.iter().enumerate().filter(|(_, bits)| **bits != 0);
-    words.flat_map(|(w, bits)| (0..64).filter(|bit| bits >> *bit & 1 != 0).map(move |b| 64 * w + b))
+    words.flat_map(|(word, bits)| {
+        let set = (0..64).filter(move |bit| bits >> *bit & 1 != 0);
+        set.map(move |bit| 64 * word + bit)
+    })
 }
 
 /// Moves this thread to `processor` and lets it go on from there wherever it was allowed.

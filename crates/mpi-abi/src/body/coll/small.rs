@@ -65,7 +65,8 @@ unsafe fn exchange(
     // While this thread waits others may come in, and free the handle. To hold the communicator before would cost those
     // two locked instructions that do not wait.
     let object = object.clone();
-    w.wait_for_slots(&mut call.on(&object.comm), function, &object)?;
+    let mut call = call.on(&object.comm);
+    w.wait_for_slots(&mut call, function, &object)?;
     Ok(true)
 }
 
