@@ -105,6 +105,21 @@ PATH path_bcast(void)
     MPI_Bcast(out, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
 }
 
+PATH path_gather(void)
+{
+    MPI_Gather(out, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+}
+
+PATH path_scatter(void)
+{
+    MPI_Scatter(out, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+}
+
+PATH path_alltoall(void)
+{
+    MPI_Alltoall(out, 1, MPI_DOUBLE, in, 1, MPI_DOUBLE, MPI_COMM_WORLD);
+}
+
 /* Not asleep in MPI when the message comes: waking it is another path. */
 static void other_recv(void)
 {
@@ -138,6 +153,9 @@ static const struct {
     {"path_allreduce", path_allreduce, path_allreduce, 1},
     {"path_barrier", path_barrier, path_barrier, 1},
     {"path_bcast", path_bcast, path_bcast, 1},
+    {"path_gather", path_gather, path_gather, 1},
+    {"path_scatter", path_scatter, path_scatter, 1},
+    {"path_alltoall", path_alltoall, path_alltoall, 1},
 };
 
 static void prepare(void)

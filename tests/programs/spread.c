@@ -116,7 +116,7 @@ int main(int argc, char **argv)
     in = malloc((size_t)size * LARGEST);
     comm = MPI_COMM_WORLD;
     all(rounds);
-    /* One after the other on the same boards, in another order, and a part. */
+    /* One after the other on the same slots, in another order, and a part. */
     for (int turn = 0; turn < 3; turn++) {
         int color = turn == 2 && world % 3 == 1 ? MPI_UNDEFINED : 0;
         MPI_Comm_split(MPI_COMM_WORLD, color, turn == 1 ? -world : world, &comm);

@@ -22,7 +22,7 @@ const CERTIFICATE: &str = "certificate";
 const LOGIN: &str = "login";
 
 /// After this without an answer there will be none.
-const PATIENCE: Duration = Duration::from_secs(10);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Of the server that commands speak to, and of the one with this data folder, if that is another one. `asked` says that somebody has named
 /// the folder, by a flag or in a configuration.
@@ -142,8 +142,8 @@ fn ask(client: &Client) -> Result<Info, Failure> {
 /// Waits for an answer no longer than somebody would.
 fn within<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let limited = async {
-        let late = || Failure::Broken(format!("no answer within {} s", PATIENCE.as_secs()));
-        tokio::time::timeout(PATIENCE, work).await.unwrap_or_else(|_| Err(late()))
+        let late = || Failure::Broken(format!("no answer within {} s", ANSWER_TIMEOUT.as_secs()));
+        tokio::time::timeout(ANSWER_TIMEOUT, work).await.unwrap_or_else(|_| Err(late()))
     };
     server::block_on(limited).unwrap_or_else(|text| Err(Failure::Broken(text)))
 }
@@ -207,7 +207,7 @@ fn reach(address: &Address) -> Result<(), Finding> {
     let connected = server::block_on(async {
         match tokio::net::lookup_host(place).await {
             Err(error) => Err((None, error)),
-            Ok(_) => match tokio::time::timeout(PATIENCE, TcpStream::connect(place)).await {
+            Ok(_) => match tokio::time::timeout(ANSWER_TIMEOUT, TcpStream::connect(place)).await {
                 Ok(Ok(_)) => Ok(()),
                 Ok(Err(error)) => Err((Some(error.kind()), error)),
                 Err(late) => Err((Some(ErrorKind::TimedOut), late.into())),

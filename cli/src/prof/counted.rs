@@ -15,7 +15,7 @@ pub const REGION: &str = "HPVM_REGION";
 /// The first of them is at least this, out of the way of scripts that use small numbers.
 const FIRST: RawFd = 200;
 /// Longest that the program waits for its events.
-const PATIENCE: Duration = Duration::from_secs(10);
+const EVENTS_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Becomes the program; returns an exit code if that fails.
 pub fn main(words: &[OsString]) -> i32 {
@@ -68,7 +68,7 @@ fn is_event(fd: RawFd) -> bool {
 /// Says who we are and waits until the events are there; gives those that the program switches itself.
 fn announce(name: &str, rank: bool) -> io::Result<Vec<OwnedFd>> {
     let mut stream = socket::connect(name)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(EVENTS_TIMEOUT))?;
     let variable = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
     let word = |name: &str| variable(name).unwrap_or_else(|| "-".into());
     let role = if rank { "rank" } else { "command" };

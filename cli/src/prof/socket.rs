@@ -7,7 +7,7 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 
 /// Descriptors that one message carries at most; the kernel's limit is 253.
-const MOST: usize = 250;
+const MAX_DESCRIPTORS: usize = 250;
 
 /// A new socket and its name.
 pub fn listen() -> io::Result<(UnixListener, String)> {
@@ -45,16 +45,16 @@ pub fn peer(socket: BorrowedFd<'_>) -> io::Result<i32> {
 
 /// Room for the descriptors of a message, aligned as the kernel wants it.
 #[repr(C, align(8))]
-struct Control([u8; 32 + MOST * 4]);
+struct Control([u8; 32 + MAX_DESCRIPTORS * 4]);
 
 /// Sends a byte, and with it descriptors, as many as one message carries.
 pub fn give(stream: &UnixStream, descriptors: &[RawFd]) -> io::Result<()> {
-    let descriptors = &descriptors[..descriptors.len().min(MOST)];
+    let descriptors = &descriptors[..descriptors.len().min(MAX_DESCRIPTORS)];
     let mut byte = [b'.'];
     let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
-    let mut control = Control([0; 32 + MOST * 4]);
+    let mut control = Control([0; 32 + MAX_DESCRIPTORS * 4]);
     // SAFETY: all zeroes are a message without parts; the pointers set below live until the call is over, and `control` has
-    // room for `MOST` descriptors.
+    // room for `MAX_DESCRIPTORS` descriptors.
     let sent = unsafe {
         let mut message: libc::msghdr = std::mem::zeroed();
         message.msg_iov = &mut part;
@@ -82,7 +82,7 @@ pub fn give(stream: &UnixStream, descriptors: &[RawFd]) -> io::Result<()> {
 pub fn take(stream: &UnixStream) -> io::Result<Vec<OwnedFd>> {
     let mut byte = [0];
     let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
-    let mut control = Control([0; 32 + MOST * 4]);
+    let mut control = Control([0; 32 + MAX_DESCRIPTORS * 4]);
     let mut found = Vec::new();
     // SAFETY: as in `give`; the kernel says how much of `control` it has filled, and each descriptor in it is ours now.
     unsafe {

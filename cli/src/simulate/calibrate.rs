@@ -118,9 +118,9 @@ impl Bench<'_> {
         machine.slot = time(barrier).saturating_sub(2 * machine.slot_work).max(NS);
         points.push(self.point(&machine, ("barrier", 2), barrier, true)?);
         let crowd = 2 * processors;
-        let crowded = self.measure("barrier", crowd, 0)?;
-        machine.switch = self.switch(&machine, crowd, crowded)?;
-        points.push(self.point(&machine, ("barrier", crowd), crowded, true)?);
+        let oversubscribed = self.measure("barrier", crowd, 0)?;
+        machine.switch = self.switch(&machine, crowd, oversubscribed)?;
+        points.push(self.point(&machine, ("barrier", crowd), oversubscribed, true)?);
         self.compare(machine, points)
     }
 

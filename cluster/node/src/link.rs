@@ -15,7 +15,7 @@ use hyper::Method;
 /// Between two attempts to reach the server.
 const AGAIN: Duration = Duration::from_secs(1);
 /// How long an answer may take beyond what it is held back for.
-const PATIENCE: Duration = Duration::from_secs(20);
+const ANSWER_MARGIN: Duration = Duration::from_secs(20);
 
 /// What the main thread hears of.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Line {
         let kept = &mut self.kept;
         let asked = async {
             let answer = kept.send(method, path, body);
-            let patience = PATIENCE + held;
+            let patience = ANSWER_MARGIN + held;
             let late = || Failure::Broken(format!("no answer within {} s", patience.as_secs()));
             tokio::time::timeout(patience, answer).await.unwrap_or_else(|_| Err(late()))
         };

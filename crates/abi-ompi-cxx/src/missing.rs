@@ -3,10 +3,8 @@
 
 /// Says that `what` is not available and ends the process.
 pub fn end(what: &str) -> ! {
-    let text =
-        format!("hpvm: {what} is not available (C++ bindings of Open MPI, libmpi_cxx.so.40)\n");
-    // When standard error is closed, there is nobody to tell.
-    let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
+    let bindings = "C++ bindings of Open MPI, libmpi_cxx.so.40";
+    hpvm_say::line(&format!("hpvm: {what} is not available ({bindings})"));
     std::process::exit(1)
 }
 

@@ -7,7 +7,7 @@ use crate::fault::Fault;
 const CHUNK: usize = 1 << 20;
 
 /// Supersteps in a row that needed less than a quarter of the memory, after which it is given back.
-const PATIENCE: u32 = 64;
+const SMALL_SUPERSTEPS: u32 = 64;
 
 /// Chunks whose blocks stay where they are until `reset`.
 #[derive(Default)]
@@ -53,7 +53,7 @@ impl Arena {
         let held: usize = self.chunks.iter().map(|chunk| chunk.len() + chunk.room()).sum();
         self.small = if self.used < held / 4 { self.small + 1 } else { 0 };
         let wanted = std::mem::take(&mut self.used);
-        if self.small >= PATIENCE {
+        if self.small >= SMALL_SUPERSTEPS {
             (self.chunks, self.small) = (Vec::new(), 0);
         } else if self.chunks.len() > 1 {
             self.chunks.clear();
@@ -101,7 +101,7 @@ mod tests {
     fn memory_that_is_not_needed_for_long_is_given_back() {
         let mut arena = Arena::default();
         arena.take(64 << 20).expect("memory");
-        for _ in 0..=PATIENCE {
+        for _ in 0..=SMALL_SUPERSTEPS {
             assert_eq!(arena.chunks.len(), 1);
             arena.reset().expect("memory");
         }

@@ -10,7 +10,7 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 /// How long one address is tried, and an answer waited for. Servers that are there answer within milliseconds.
-const PATIENCE: Duration = Duration::from_secs(4);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// A connection to a server that has proved that it knows the key. Calls block, for some seconds at most.
 #[derive(Debug)]
@@ -47,15 +47,15 @@ impl Client {
 
     fn at(address: SocketAddr, key: &JobKey) -> Result<Client, String> {
         let told = |cause: io::Error| match cause.kind() {
-            io::ErrorKind::WouldBlock => format!("no answer within {} s", PATIENCE.as_secs()),
+            io::ErrorKind::WouldBlock => format!("no answer within {} s", ANSWER_TIMEOUT.as_secs()),
             io::ErrorKind::UnexpectedEof => "what listens there closes the connection".to_owned(),
             _ => cause.to_string(),
         };
-        let stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(told)?;
+        let stream = TcpStream::connect_timeout(&address, ANSWER_TIMEOUT).map_err(told)?;
         let client = session_of(key).map_err(told)?;
         let answer = || -> io::Result<_> {
-            stream.set_read_timeout(Some(PATIENCE))?;
-            stream.set_write_timeout(Some(PATIENCE))?;
+            stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
+            stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
             watch_over(&stream)?;
             send_all(&stream, &client.greeting())?;
             let mut answer = [0; 2 * WORD];

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 /// they have ceased.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 /// Looks that find a call of the program waiting, after which the helper sleeps until that call is over.
-const PATIENCE: u32 = 8;
+const MAX_LOOKS: u32 = 8;
 /// Polls of a call with a time limit before it sleeps.
 const POLLS: u32 = 256;
 
@@ -305,9 +305,9 @@ fn help() {
             continue;
         }
         looks = if called { 0 } else { looks + 1 };
-        progress.sleeps = looks > PATIENCE;
+        progress.sleeps = looks > MAX_LOOKS;
         drop(guard);
-        if looks > PATIENCE {
+        if looks > MAX_LOOKS {
             std::thread::park();
         } else {
             std::thread::park_timeout(BETWEEN_LOOKS);

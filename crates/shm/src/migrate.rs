@@ -5,15 +5,17 @@
 //! finds itself in the larger crowd moves over once; it binds itself to nothing.
 
 use crate::endpoint::Shm;
+use crate::processors::{self, Processors};
 use core::sync::atomic::Ordering;
 use hpvm_transport::{Packets, Rank};
+use hpvm_wire::segment::PROCESSOR_WORDS;
 
 /// Most ranks of a host that look after each other: looking costs a cache line for each.
 const MAX_RANKS: u32 = 64;
 /// Times in a row that a better processor has to be seen before it is taken.
 const SIGHTINGS: u32 = 4;
-/// Processors that are told apart.
-const PROCESSORS: usize = libc::CPU_SETSIZE as usize;
+/// Processors that are told apart: more than any Linux has.
+const PROCESSORS: usize = 64 * PROCESSOR_WORDS;
 
 impl Shm {
     /// True when another rank that is awake was last seen waiting on the processor that runs us:
@@ -63,10 +65,8 @@ impl Shm {
         let here = self.show_processor();
         let processors = (0..self.size()).map(|rank| self.processor(rank));
         let processors: Vec<usize> = processors.map(|processor| processor as usize).collect();
-        let Some(allowed) = allowed() else { return };
-        // SAFETY: the set is a plain bit mask, and the number is below its size.
-        let may_use = |processor: usize| unsafe { libc::CPU_ISSET(processor, &allowed) };
-        match better(&processors, self.rank() as usize, here as usize, may_use) {
+        let Some(allowed) = processors::own() else { return };
+        match better(&processors, self.rank() as usize, here as usize, &allowed) {
             None => self.displaced = 0,
             Some(_) if self.displaced < SIGHTINGS => self.displaced += 1,
             Some(target) => {
@@ -78,14 +78,9 @@ impl Shm {
     }
 }
 
-/// The processor that rank `me` on processor `here - 1` should move to. `processors` holds, one more
-/// than its number, the processor of each rank; 0 for unknown.
-fn better(
-    processors: &[usize],
-    me: usize,
-    here: usize,
-    may_use: impl Fn(usize) -> bool,
-) -> Option<usize> {
+/// The one of the processors in `allowed` that rank `me` on processor `here - 1` should move to. `processors` holds, one
+/// more than its number, the processor of each rank; 0 for unknown.
+fn better(processors: &[usize], me: usize, here: usize, allowed: &Processors) -> Option<usize> {
     // As long as somebody has not said where it is, the counts mean nothing.
     if here == 0 || processors.iter().any(|p| *p == 0 || *p > PROCESSORS) {
         return None;
@@ -94,31 +89,26 @@ fn better(
     let last = processors.iter().rposition(|p| *p == here)?;
     let ours = count(here);
     let enough = ours.checked_sub(2)?;
-    let emptiest = (0..PROCESSORS).filter(|p| may_use(*p)).min_by_key(|p| count(p + 1))?;
+    let emptiest = numbers(allowed).min_by_key(|p| count(p + 1))?;
     (last == me && count(emptiest + 1) <= enough).then_some(emptiest)
 }
 
-/// The processors that this thread may use.
-fn allowed() -> Option<libc::cpu_set_t> {
-    // SAFETY: all zeroes is an empty set.
-    let mut set: libc::cpu_set_t = unsafe { core::mem::zeroed() };
-    // SAFETY: the set is as long as we say.
-    let failed = unsafe { libc::sched_getaffinity(0, size_of_val(&set), &mut set) } != 0;
-    (!failed).then_some(set)
+/// The numbers of the processors in a mask.
+fn numbers(mask: &Processors) -> impl Iterator<Item = usize> + '_ {
+    let words = mask.iter().enumerate().filter(|(_, bits)| **bits != 0);
+    words.flat_map(|(word, bits)| {
+        let set = (0..64).filter(move |bit| bits >> *bit & 1 != 0);
+        set.map(move |bit| 64 * word + bit)
+    })
 }
 
 /// Moves this thread to `processor` and lets it go on from there wherever it was allowed.
-fn move_to(processor: usize, allowed: &libc::cpu_set_t) {
-    // SAFETY: all zeroes is an empty set; the number is below its size.
-    let target = unsafe {
-        let mut set: libc::cpu_set_t = core::mem::zeroed();
-        libc::CPU_SET(processor, &mut set);
-        set
-    };
-    // SAFETY: both sets are as long as we say. A failure leaves us where we are.
-    unsafe {
-        libc::sched_setaffinity(0, size_of_val(&target), &target);
-        libc::sched_setaffinity(0, size_of_val(allowed), allowed);
+fn move_to(processor: usize, allowed: &Processors) {
+    let mut target: Processors = [0; PROCESSOR_WORDS];
+    target[processor / 64] = 1 << (processor % 64);
+    for mask in [&target, allowed] {
+        // SAFETY: the kernel reads a mask of as many bytes. A failure leaves us where we are.
+        unsafe { libc::sched_setaffinity(0, size_of_val(mask), mask.as_ptr().cast()) };
     }
 }
 
@@ -126,31 +116,39 @@ fn move_to(processor: usize, allowed: &libc::cpu_set_t) {
 mod tests {
     use super::*;
 
+    fn mask(processors: &[usize]) -> Processors {
+        let mut mask = [0; PROCESSOR_WORDS];
+        processors.iter().for_each(|p| mask[p / 64] |= 1 << (p % 64));
+        mask
+    }
+
     #[test]
     fn the_last_of_a_crowd_moves() {
-        let two = |p: usize| p < 2;
+        let two = &mask(&[0, 1]);
         assert_eq!(better(&[1, 1, 1, 2], 2, 1, two), Some(1));
         assert_eq!(better(&[1, 1, 1, 2], 1, 1, two), None, "a higher rank goes");
         assert_eq!(better(&[1, 1, 2, 2], 1, 1, two), None);
         assert_eq!(better(&[1, 1, 2], 1, 1, two), None, "no better there");
         assert_eq!(better(&[1, 1], 1, 1, two), Some(1));
-        assert_eq!(better(&[1, 1], 1, 1, |p| p == 0), None, "may not go there");
+        assert_eq!(better(&[1, 1], 1, 1, &mask(&[0])), None, "may not go there");
         assert_eq!(better(&[1, 1, 0, 1], 3, 1, two), None, "one is unknown");
         assert_eq!(better(&[1, 1, usize::MAX, 1], 3, 1, two), None, "garbage");
         assert_eq!(better(&[2, 2, 2, 2, 2], 4, 1, two), None, "we are not where we said");
     }
 
     #[test]
+    fn on_a_large_machine_ranks_move_too() {
+        let allowed = &mask(&[1500, 1501, PROCESSORS - 1]);
+        assert_eq!(better(&[1501, 1501], 1, 1501, allowed), Some(1501));
+        assert_eq!(better(&[1501, 1501, 1502, 1502], 3, 1502, allowed), Some(PROCESSORS - 1));
+    }
+
+    #[test]
     fn moving_binds_to_nothing() {
-        let before = allowed().unwrap();
-        let processors = (0..PROCESSORS)
-            // SAFETY: the number is below the size of the set.
-            .filter(|p| unsafe { libc::CPU_ISSET(*p, &before) });
-        for processor in processors {
+        let before = processors::own().unwrap();
+        for processor in numbers(&before) {
             move_to(processor, &before);
-            let after = allowed().unwrap();
-            // SAFETY: plain masks.
-            assert!(unsafe { libc::CPU_EQUAL(&before, &after) });
+            assert_eq!(processors::own().unwrap(), before);
         }
     }
 }

@@ -10,7 +10,7 @@ pub const CARD_KEY: &str = "hpvm-net-";
 /// Longest name of a site.
 const NAME: usize = 32;
 /// More sites are a mistake.
-const MOST: usize = 1024;
+const MAX_SITES: usize = 1024;
 /// More ranks no launcher starts.
 const RANKS: usize = 4_194_304;
 
@@ -49,7 +49,7 @@ impl Sites {
         };
         let (names, runs) = text.split_once(';').ok_or_else(|| bad("no ';'"))?;
         let names: Vec<String> = names.split(',').map(str::to_owned).collect();
-        if names.len() > MOST || !names.iter().all(|name| is_name(name)) {
+        if names.len() > MAX_SITES || !names.iter().all(|name| is_name(name)) {
             return Err(bad("something else than names"));
         }
         let mut ranks = Vec::new();

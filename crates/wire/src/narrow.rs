@@ -4,7 +4,7 @@
 //! Layout: two bits for each number, the first one's lowest, in 2 bytes: 0, 2, 4 or 8 bytes; then these bytes, little-endian.
 
 /// Numbers at most.
-pub const MOST: usize = 8;
+pub const MAX_NUMBERS: usize = 8;
 /// The bytes before the first number.
 const WIDTHS: usize = 2;
 
@@ -13,13 +13,13 @@ pub const fn bytes(numbers: usize) -> usize {
     WIDTHS + 8 * numbers
 }
 
-/// Writes numbers, at most [`MOST`], to the beginning of `out`, and says how many bytes they took.
+/// Writes numbers, at most [`MAX_NUMBERS`], to the beginning of `out`, and says how many bytes they took.
 ///
 /// # Panics
 /// `out` is shorter than [`bytes`] of them.
 #[inline(always)]
 pub fn write(numbers: &[u64], out: &mut [u8]) -> usize {
-    debug_assert!(numbers.len() <= MOST);
+    debug_assert!(numbers.len() <= MAX_NUMBERS);
     let (mut widths, mut at) = (0u16, WIDTHS);
     for (nth, number) in numbers.iter().enumerate() {
         let code = u16::from(*number > 0)
@@ -75,9 +75,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn numbers_come_back(parts in prop::collection::vec((any::<u64>(), 0u32..64), 0..=MOST)) {
+        fn numbers_come_back(parts in prop::collection::vec((any::<u64>(), 0u32..64), 0..=MAX_NUMBERS)) {
             let numbers: Vec<u64> = parts.iter().map(|(number, shift)| number >> shift).collect();
-            let mut out = [0xaa; bytes(MOST)];
+            let mut out = [0xaa; bytes(MAX_NUMBERS)];
             let len = write(&numbers, &mut out);
             let mut found = vec![1; numbers.len()];
             prop_assert_eq!(read(&out[..len], &mut found), Some(len));

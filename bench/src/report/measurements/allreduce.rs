@@ -1,7 +1,7 @@
 //! The sum over all ranks and its growth.
 
 use super::Measurement;
-use super::barrier::{crowded, growth, told};
+use super::barrier::{oversubscribed, growth, told};
 use crate::error::BenchError;
 use crate::report::chart::{Axis, Plot};
 use crate::report::context::{Context, Job};
@@ -39,6 +39,6 @@ impl Measurement for Allreduce {
     fn headlines(&self, data: &Data) -> Vec<String> {
         let small = data.points("allreduce").iter().filter(|p| p.size == 8);
         let fit = growth(small).map(|fit| format!("8 B. {}", told(&fit)));
-        fit.into_iter().chain(crowded(data)).collect()
+        fit.into_iter().chain(oversubscribed(data)).collect()
     }
 }

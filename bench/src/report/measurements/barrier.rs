@@ -30,7 +30,7 @@ pub fn told(fit: &Fit) -> String {
 }
 
 /// Whether some measurement had more ranks than processors, in a sentence.
-pub fn crowded(data: &Data) -> Option<String> {
+pub fn oversubscribed(data: &Data) -> Option<String> {
     let cores = data.machine.cores;
     let many = data.settings.ranks as usize > cores && data.settings.hosts.is_empty();
     many.then(|| format!("Beyond {cores} ranks ranks share processors, and the growth is the scheduler's as well."))
@@ -59,6 +59,6 @@ impl Measurement for Barrier {
     }
     fn headlines(&self, data: &Data) -> Vec<String> {
         let fit = growth(data.points("barrier").iter()).map(|fit| told(&fit));
-        fit.into_iter().chain(crowded(data)).collect()
+        fit.into_iter().chain(oversubscribed(data)).collect()
     }
 }

@@ -6,12 +6,12 @@ use crate::report::context::{Context, Job};
 use crate::report::data::Point;
 
 /// More ranks make a map of more pairs than anybody reads.
-const MOST: u32 = 16;
+const MAX_RANKS: u32 = 16;
 
 pub struct Pairs;
 
 fn jobs(context: &Context) -> [Job; 1] {
-    let ranks = context.counts().last().map_or(2, |n| (*n).clamp(2, MOST));
+    let ranks = context.counts().last().map_or(2, |n| (*n).clamp(2, MAX_RANKS));
     [Job::new(ranks, "pairs --sizes 8,65536", 0)]
 }
 

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long a command may take: a controller that is busy for longer is as good as gone.
-const PATIENCE: Duration = Duration::from_secs(30);
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often an end is looked for.
 const LOOK: Duration = Duration::from_millis(4);
 
@@ -120,7 +120,7 @@ fn finish(program: &str, mut command: Command, input: Option<&[u8]>) -> Result<S
     match done {
         (Some(true), out, _) => Ok(out),
         (Some(false), _, err) => Err(failed(err)),
-        (None, ..) => Err(failed(format!("no answer within {} s", PATIENCE.as_secs()))),
+        (None, ..) => Err(failed(format!("no answer within {} s", COMMAND_TIMEOUT.as_secs()))),
     }
 }
 
@@ -135,7 +135,7 @@ fn all(pipe: Option<impl Read>) -> String {
 
 /// Whether it has succeeded; nothing when it was too slow and so was ended.
 fn wait(child: &mut Child) -> Option<bool> {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + COMMAND_TIMEOUT;
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Some(status.success()),

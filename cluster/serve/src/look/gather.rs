@@ -17,7 +17,7 @@ use hpvm_queue::job::{Job, State};
 use hpvm_queue::node::Parts;
 
 /// How long other hosts are waited for: they tell within a second, and a step of Slurm begins within some.
-const PATIENCE: Duration = Duration::from_secs(3);
+const HOSTS_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// What was seen, host by host.
 pub struct Gathered {
@@ -69,7 +69,7 @@ pub async fn gather(app: &App, job: &Job, parts: Parts) -> Result<Gathered, Prob
 
 /// Until all hosts have told, for a while.
 async fn wait(app: &App, job: &Job, hosts: &[String], parts: Parts) -> Result<Told, Problem> {
-    let (id, end) = (job.id(), tokio::time::Instant::now() + PATIENCE);
+    let (id, end) = (job.id(), tokio::time::Instant::now() + HOSTS_TIMEOUT);
     let mut heard = app.wanted.heard.subscribe();
     loop {
         let told = app.wanted.told(id, hosts, parts, Instant::now());

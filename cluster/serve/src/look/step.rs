@@ -22,7 +22,7 @@ use hpvm_queue::node::Parts;
 /// The hidden verb of a step.
 pub const VERB: &str = "lookd";
 /// Steps at one time: each is a process of Slurm here and on each host of its job.
-const MOST: usize = 16;
+const MAX_STEPS: usize = 16;
 /// How long a step that could not begin is not tried again.
 const AGAIN: Duration = Duration::from_secs(10);
 /// A step whose server says nothing for so long ends by itself.
@@ -65,8 +65,8 @@ impl Steps {
             Some(Step::Failed(at, text)) if at.elapsed() < AGAIN => return Err(text.clone()),
             _ => {}
         }
-        if steps.values().filter(|step| matches!(step, Step::Runs(_))).count() >= MOST {
-            return Err(format!("{MOST} jobs are looked at now; try again in 10 s"));
+        if steps.values().filter(|step| matches!(step, Step::Runs(_))).count() >= MAX_STEPS {
+            return Err(format!("{MAX_STEPS} jobs are looked at now; try again in 10 s"));
         }
         let begun = slurm.step(job, &app.place.program, &[VERB, &id.to_string()]);
         let mut child = match begun {

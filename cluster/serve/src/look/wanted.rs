@@ -16,7 +16,7 @@ const FORGOTTEN: Duration = Duration::from_secs(10);
 /// What is older tells nothing of now.
 const FRESH: Duration = Duration::from_secs(4);
 /// Jobs that are looked at at one time. What their hosts have told takes some MB at most for each.
-pub const MOST: usize = 64;
+pub const MAX_JOBS: usize = 64;
 
 /// See the module.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl Wanted {
     /// Somebody looks at this of a job on these hosts. False: too many others are looked at.
     pub fn want(&self, id: JobId, hosts: &[String], parts: Parts, now: Instant) -> bool {
         let mut jobs = self.lock();
-        if jobs.len() >= MOST && !jobs.contains_key(&id) {
+        if jobs.len() >= MAX_JOBS && !jobs.contains_key(&id) {
             return false;
         }
         let job = jobs.entry(id).or_default();
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!((told.looks.len(), &told.missing[..]), (1, &hosts[1..]));
         assert_eq!(wanted.told(7, &hosts, BOTH, now).looks.len(), 0, "it tells of other things");
         assert_eq!(wanted.told(7, &hosts, RANKS, now + FRESH).looks.len(), 0, "it is old");
-        let many = (100..).take(MOST).filter(|id| wanted.want(*id, &hosts, RANKS, now)).count();
-        assert_eq!(many, MOST - 1, "memory is bounded");
+        let many = (100..).take(MAX_JOBS).filter(|id| wanted.want(*id, &hosts, RANKS, now)).count();
+        assert_eq!(many, MAX_JOBS - 1, "memory is bounded");
     }
 }

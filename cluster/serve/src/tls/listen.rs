@@ -17,9 +17,9 @@ use tokio_rustls::server::TlsStream;
 
 use crate::auth::Peer;
 
-/// Handshakes at once: who only connects and says nothing takes one of them for [`PATIENCE`].
+/// Handshakes at once: who only connects and says nothing takes one of them for [`HANDSHAKE_TIMEOUT`].
 const HANDSHAKES: usize = 512;
-const PATIENCE: Duration = Duration::from_secs(10);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long to wait when there are no descriptors left.
 const PAUSE: Duration = Duration::from_millis(100);
 /// First byte of a handshake.
@@ -67,7 +67,7 @@ async fn accept(
         };
         let (acceptor, done) = (acceptor.clone(), done.clone());
         tokio::spawn(async move {
-            let shaken = tokio::time::timeout(PATIENCE, shake(acceptor, stream)).await;
+            let shaken = tokio::time::timeout(HANDSHAKE_TIMEOUT, shake(acceptor, stream)).await;
             if let Ok(Some(stream)) = shaken {
                 // An error means that the server ends.
                 let _ = done.send((stream, address)).await;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// Version of what roots say.
 const VERSION: u64 = 2;
 /// Words that a root tells its group at a time, at most.
-const MOST: usize = 1 << 24;
+const MAX_WORDS: usize = 1 << 24;
 
 /// A group that becomes connected with another one.
 pub struct Side {
@@ -54,7 +54,7 @@ impl Side {
                 words
             }
         };
-        let words = dynamic::tell(w, &self.comm, self.root, words, MOST)?;
+        let words = dynamic::tell(w, &self.comm, self.root, words, MAX_WORDS)?;
         if let Some(error) = failure {
             return Err(error);
         }

@@ -27,7 +27,7 @@ pub const LONGEST: usize = 240;
 /// Connections that may wait for their proof at a time; of more the oldest is dropped.
 const CANDIDATES: usize = 64;
 /// How long one address of a port on another host is tried. Hosts that are there answer within milliseconds.
-const PATIENCE: Duration = Duration::from_secs(4);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// What a port's name says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -267,7 +267,7 @@ fn connect_far(name: &PortName) -> Result<UnixStream> {
     let mut causes = Vec::new();
     for ip in card.ordered(&own) {
         let address = InetAddr::new(ip, card.port);
-        match TcpStream::connect_timeout(&address, PATIENCE) {
+        match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
             Ok(stream) => return Ok(of_network(stream)),
             Err(cause) => causes.push(format!("{address}: {cause}")),
         }

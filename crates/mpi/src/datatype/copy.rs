@@ -54,6 +54,11 @@ pub unsafe fn copy(
     if let Some((off, _)) = sty.as_run(scount) {
         // SAFETY: the source is this one run, at least `limit` bytes long.
         let data = unsafe { run_at(src, off, limit) };
+        if let Some((off, _)) = dty.as_run(dcount) {
+            // SAFETY: so is the destination, and the two do not overlap.
+            unsafe { hpvm_copy::wide(data.as_ptr(), dst.wrapping_offset(off as isize), data.len()) };
+            return limit;
+        }
         // SAFETY: the caller's promise about the destination.
         return unsafe { dty.unpack(dst, dcount, 0, data) } as u64;
     }

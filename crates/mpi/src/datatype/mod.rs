@@ -25,6 +25,7 @@ mod segments;
 mod signature;
 #[cfg(test)]
 mod tests;
+mod type_ref;
 mod walk;
 
 use std::sync::Arc;
@@ -42,6 +43,7 @@ pub use copy::copy;
 pub use predefined::{Basic, Group, Kind, Predefined};
 pub use recipe::{Combiner, Contents};
 pub use segments::Segments;
+pub use type_ref::TypeRef;
 
 /// A predefined or derived datatype.
 #[derive(Debug)]
@@ -59,6 +61,8 @@ pub struct Datatype {
     /// Where the one run of any number of copies starts, if they are one; kept because every
     /// message asks.
     dense_at: Option<i64>,
+    /// Whether one reference to it is never dropped: those of the tables of predefined types.
+    immortal: bool,
 }
 
 /// Numbers datatypes for caches. Relaxed suffices: only uniqueness matters.
@@ -247,6 +251,8 @@ impl Datatype {
             Kind::Pair { index, index_at, .. } => index_at + index.size,
         };
         let bounds = Bounds::predefined(last, entry.extent, entry.align);
+        // Named types are made by their tables only.
+        let immortal = matches!(recipe, Recipe::Named(_));
         Arc::new(Datatype {
             id: fresh_id(),
             lb: 0,
@@ -259,6 +265,7 @@ impl Datatype {
             committed: AtomicBool::new(true),
             large_count_call: AtomicBool::new(false),
             dense_at: matches!(entry.kind, Kind::Scalar(_)).then_some(0),
+            immortal,
         })
     }
 
@@ -288,6 +295,7 @@ impl Datatype {
             recipe,
             committed: AtomicBool::new(false),
             large_count_call: AtomicBool::new(false),
+            immortal: false,
         }))
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! - start: [`start`] hands all fragments to the transport.
 //! - on packet: [`on_packet`] finds the receive, or keeps what comes until there is one.
-//! - finish: [`finish`] gives a unexpected message to its receive; else the last fragment completes the receive.
+//! - finish: [`finish`] gives an unexpected message to its receive; else the last fragment completes the receive.
 
 use crate::engine::buffer::{Outgoing, pack_part, unpack_part};
 use crate::engine::dispatch::blocking_receive;

@@ -20,7 +20,7 @@ const FRAGMENT: u64 = 32 << 10;
 const SPIN: Duration = Duration::from_micros(50);
 /// How long it waits in all before it gives the link more memory. A receiver that only waits for a processor gets one in that time,
 /// mostly; memory that is touched for the first time costs more than that, and leaves the cache.
-const PATIENCE: Duration = Duration::from_millis(2);
+const MAX_WAIT: Duration = Duration::from_millis(2);
 
 /// What the link needs of the task it belongs to.
 pub trait Carrier {
@@ -173,7 +173,7 @@ impl Outgoing {
         while !self.has_room(now) {
             if self.tail != tail {
                 (since, tail) = (Instant::now(), self.tail);
-            } else if since.elapsed() > PATIENCE {
+            } else if since.elapsed() > MAX_WAIT {
                 if self.waiting() + now <= self.limit {
                     let more = (all.min(self.limit) + 4096).next_power_of_two();
                     return self.grow(more.max(2 * self.segment.capacity()), carrier);

@@ -24,7 +24,7 @@ pub(super) struct Adding {
 /// What PVM's code for a host with small end first and 64 bits is.
 const SIGNATURE: i32 = 0x0040_8841;
 /// Hosts have 12 bits of a task identifier.
-const MOST: Tid = tid::HOST_MASK >> tid::LOCAL_BITS;
+const MAX_HOSTS: Tid = tid::HOST_MASK >> tid::LOCAL_BITS;
 /// Names of hosts are not longer (`HOST_NAME_MAX` is 64; a full name of the domain system 253).
 const LONGEST_NAME: usize = 255;
 
@@ -157,8 +157,8 @@ impl Machine {
     }
 
     fn new_host(&mut self) -> Option<Tid> {
-        for _ in 0..MOST {
-            let number = (self.last_host >> tid::LOCAL_BITS) % MOST + 1;
+        for _ in 0..MAX_HOSTS {
+            let number = (self.last_host >> tid::LOCAL_BITS) % MAX_HOSTS + 1;
             self.last_host = number << tid::LOCAL_BITS;
             // Output of its tasks may still be on its way to the log.
             let used = self.outlets.range(self.last_host..=self.last_host | tid::LOCAL_MAX);

@@ -13,7 +13,7 @@ const COMPLEMENT: i32 = 32;
 const NO_PARENT: i32 = 64;
 
 /// More in one call are refused: the number is an error of the program.
-const MOST: i32 = 1 << 16;
+const MAX_STARTED: i32 = 1 << 16;
 
 /// A request for tasks, until all hosts have said whether they were started.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl Machine {
         parent: Tid,
         start: Start,
     ) -> Result<Option<Answer>, Code> {
-        if !(1..=MOST).contains(&start.count) || start.program.is_empty() {
+        if !(1..=MAX_STARTED).contains(&start.count) || start.program.is_empty() {
             return Err(Code::BadParam);
         }
         let hosts = match self.hosts_for(parent, &start) {

@@ -257,9 +257,9 @@ impl Parser {
             named.extend(to.iter().map(|end| end.0));
             made.extend(from.iter().flat_map(|&a| to.iter().map(move |&b| [a, b])));
             /// A chain of blocks multiplies; a fabric that large is no text file.
-            const MOST: usize = 1 << 20;
-            if made.len() > MOST {
-                return Err(Error::at(line, format!("more than {MOST} edges in one statement")));
+            const MAX_EDGES: usize = 1 << 20;
+            if made.len() > MAX_EDGES {
+                return Err(Error::at(line, format!("more than {MAX_EDGES} edges in one statement")));
             }
             from = to;
         }

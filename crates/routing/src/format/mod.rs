@@ -89,11 +89,11 @@ fn guid(word: &str) -> Result<u64, Error> {
 /// A bandwidth in Gbit/s.
 fn bandwidth(word: &str) -> Result<f64, Error> {
     /// A thousand times what links of 2026 carry; more is a mistake.
-    const MOST: f64 = 1e6;
+    const MAX_BANDWIDTH: f64 = 1e6;
     match word.parse::<f64>() {
-        Ok(value) if value > 0.0 && value <= MOST => Ok(value),
+        Ok(value) if value > 0.0 && value <= MAX_BANDWIDTH => Ok(value),
         _ => Err(Error::new(format!(
-            "{}: a bandwidth is a number of Gbit/s above 0 and at most {MOST}",
+            "{}: a bandwidth is a number of Gbit/s above 0 and at most {MAX_BANDWIDTH}",
             quoted(word)
         ))),
     }

@@ -86,13 +86,13 @@ unsafe fn blocking_small(
     plan: impl FnOnce(Call<'_>) -> Result<Plan>,
 ) -> c_int {
     on_comm(function, comm, |w| {
-        let object = w.objects.comm(comm)?.clone();
         // SAFETY: the caller's promise, here and below.
-        match unsafe { try_slots(w, &object, function, small)? } {
-            true => Ok(()),
-            // SAFETY: as above.
-            false => unsafe { by_messages(w, &object, function, plan) },
+        if unsafe { try_slots(w, comm, function, small)? } {
+            return Ok(());
         }
+        let object = w.objects.comm(comm)?.clone();
+        // SAFETY: as above.
+        unsafe { by_messages(w, &object, function, plan) }
     })
 }
 

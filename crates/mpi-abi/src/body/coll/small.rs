@@ -1,10 +1,12 @@
 //! Small blocking collectives through collective slots (`hpvm_mpi::coll::shm`).
 
 use super::Call;
+use crate::generated::constants::MPI_Comm;
 use crate::object::comm::CommObject;
-use crate::runtime::Entered;
+use crate::runtime::{Entered, World};
 use hpvm_mpi::coll::Combine;
 use hpvm_mpi::coll::shm::{Exchange, Part, ShmCollective, Sides, What};
+use hpvm_mpi::datatype::TypeRef;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::op::Op;
 use hpvm_mpi::pt2pt::{Incoming, Outgoing, packed_size};
@@ -14,7 +16,7 @@ use std::sync::Arc;
 /// A collective that shared memory can carry, and the most bytes that a member shows.
 pub type Small = Option<(u64, What)>;
 
-/// Does the collective that `small` makes of its arguments through shared memory, if that is its way.
+/// Does the collective on `comm` that `small` makes of its arguments through shared memory, if that is its way.
 /// Blocks; false when it is to be done by messages.
 ///
 /// # Safety
@@ -22,10 +24,11 @@ pub type Small = Option<(u64, What)>;
 #[inline]
 pub unsafe fn try_slots(
     w: &mut Entered,
-    object: &Arc<CommObject>,
+    comm: MPI_Comm,
     function: &'static str,
     small: impl FnOnce(Call<'_>) -> Result<Small>,
 ) -> Result<bool> {
+    let object = w.objects.comm(comm)?;
     if w.audit || !w.process.may_use_slots(&object.comm) {
         return Ok(false);
     }
@@ -34,10 +37,10 @@ pub unsafe fn try_slots(
     };
     if !w.process.goes_by_slots(&object.comm, &what, bytes) {
         // SAFETY: the caller's promise.
-        return unsafe { other_way(w, object, function, bytes, what) };
+        return unsafe { other_way(w, comm, function, bytes, what) };
     }
     // SAFETY: as above.
-    unsafe { exchange(w, object, function, what) }
+    unsafe { exchange(w, comm, function, what) }
 }
 
 /// One exchange through slots.
@@ -47,16 +50,23 @@ pub unsafe fn try_slots(
 #[inline(always)]
 unsafe fn exchange(
     w: &mut Entered,
-    object: &Arc<CommObject>,
+    comm: MPI_Comm,
     function: &'static str,
     what: What,
 ) -> Result<bool> {
+    let World { process, objects, .. } = &mut **w;
+    let object = objects.comm(comm)?;
     // SAFETY: the caller's promise; we wait for the end below.
     let call = unsafe { Exchange::begin(&object.comm, what, Part::Short) };
     let mut call = call.ok_or_else(|| Error::from(Class::Intern))?;
-    if !call.poll(&mut w.process)? {
-        w.wait_for_slots(&mut call, function, object)?;
+    if call.poll(process)? {
+        return Ok(true);
     }
+    // While this thread waits others may come in, and free the handle. To hold the communicator before would cost those
+    // two locked instructions that do not wait.
+    let object = object.clone();
+    let mut call = call.on(&object.comm);
+    w.wait_for_slots(&mut call, function, &object)?;
     Ok(true)
 }
 
@@ -68,17 +78,18 @@ unsafe fn exchange(
 #[inline(never)]
 unsafe fn other_way(
     w: &mut Entered,
-    object: &Arc<CommObject>,
+    comm: MPI_Comm,
     function: &'static str,
     bytes: u64,
     what: What,
 ) -> Result<bool> {
+    let object = w.objects.comm(comm)?.clone();
     if w.process.is_monitored() {
         // SAFETY: the caller's promise.
-        return unsafe { counted(w, object, function, bytes, what) };
+        return unsafe { counted(w, comm, &object, function, bytes, what) };
     }
     // SAFETY: the caller's promise.
-    unsafe { by_any_way(w, object, function, bytes, what) }
+    unsafe { by_any_way(w, &object, function, bytes, what) }
 }
 
 /// The same in a process that counts what it sends to whom: all collectives come here, the shortest too.
@@ -88,6 +99,7 @@ unsafe fn other_way(
 #[cold]
 unsafe fn counted(
     w: &mut Entered,
+    comm: MPI_Comm,
     object: &Arc<CommObject>,
     function: &'static str,
     bytes: u64,
@@ -96,7 +108,7 @@ unsafe fn counted(
     let shows = what.shows(&object.comm);
     let done = if w.process.goes_by_veiled_slots(&object.comm, &what, bytes) {
         // SAFETY: the caller's promise.
-        unsafe { exchange(w, object, function, what) }
+        unsafe { exchange(w, comm, function, what) }
     } else {
         w.process.unveil_slots(&object.comm);
         // SAFETY: as above.
@@ -132,7 +144,7 @@ unsafe fn by_any_way(
 /// A broadcast of `m`.
 pub fn bcast(root: u32, m: Incoming<'_>) -> Small {
     let bytes = packed_size(m.ty, m.count);
-    Some((bytes, What::Bcast { root, buf: m.buf, count: m.count, ty: m.ty.clone() }))
+    Some((bytes, What::Bcast { root, buf: m.buf, count: m.count, ty: TypeRef::new(m.ty) }))
 }
 
 /// A reduction, if its operation is predefined and its elements have no gaps. `send` is `None` for
@@ -150,10 +162,10 @@ pub fn sides(send: Option<Outgoing<'_>>, recv: Incoming<'_>) -> (u64, Sides) {
     let sides = Sides {
         send: send.map(|m| m.buf),
         send_count: send.map_or(0, |m| m.count),
-        send_ty: send.map_or(recv.ty, |m| m.ty).clone(),
+        send_ty: TypeRef::new(send.map_or(recv.ty, |m| m.ty)),
         recv: recv.buf,
         recv_count: recv.count,
-        recv_ty: recv.ty.clone(),
+        recv_ty: TypeRef::new(recv.ty),
     };
     (packed_size(recv.ty, recv.count), sides)
 }
@@ -169,10 +181,10 @@ pub fn gather(root: u32, send: Option<Outgoing<'_>>, recv: Option<Incoming<'_>>)
     let sides = Sides {
         send: send.map(|m| m.buf),
         send_count: send.map_or(0, |m| m.count),
-        send_ty: send.map_or(ty, |m| m.ty).clone(),
+        send_ty: TypeRef::new(send.map_or(ty, |m| m.ty)),
         recv: recv.map_or(core::ptr::null_mut(), |m| m.buf),
         recv_count: recv.map_or(0, |m| m.count),
-        recv_ty: ty.clone(),
+        recv_ty: TypeRef::new(ty),
     };
     Some((block, What::Gather { root, sides }))
 }
@@ -194,10 +206,10 @@ pub fn scatter(
     let sides = Sides {
         send: send.map(|m| m.buf),
         send_count: send.map_or(0, |m| m.count),
-        send_ty: ty.clone(),
+        send_ty: TypeRef::new(ty),
         recv: recv.map_or(core::ptr::null_mut(), |m| m.buf),
         recv_count: recv.map_or(0, |m| m.count),
-        recv_ty: recv.map_or(ty, |m| m.ty).clone(),
+        recv_ty: TypeRef::new(recv.map_or(ty, |m| m.ty)),
     };
     let what = What::Scatter { root, sides, in_place: recv.is_none() };
     Some((block.saturating_mul(u64::from(size.max(2)) - 1), what))

@@ -21,7 +21,7 @@ use std::thread::JoinHandle;
 
 /// Accesses from this many bytes on go to the thread. To wake it and be woken takes 10 to 20 µs, in which 1 MiB is
 /// copied to or from the host's memory; what has to wait for a device waits for longer.
-const LEAST: u64 = 1 << 20;
+const LEAST_LOCAL: u64 = 1 << 20;
 /// The same for files of other hosts, which a round trip away are slower.
 const LEAST_REMOTE: u64 = 64 << 10;
 
@@ -100,7 +100,7 @@ pub fn end() {
 pub unsafe fn done_at_once(access: &Access<'_>, direction: Direction) -> Option<Result<u64>> {
     let Transfer { file, stripes, view, position, memory, bytes, .. } = &access.transfer;
     let remote = file.is_remote() || stripes.is_some();
-    let least = if remote { LEAST_REMOTE } else { LEAST };
+    let least = if remote { LEAST_REMOTE } else { LEAST_LOCAL };
     if access.is_plain() && *bytes >= least {
         return None;
     }

@@ -12,7 +12,7 @@ use hpvm_mpi::error::Result;
 use std::sync::Arc;
 
 /// Words that all processes together may tell: 8 MiB for each process. Larger graphs keep their order.
-const MOST: usize = 1 << 20;
+const MAX_WORDS: usize = 1 << 20;
 
 /// One end of each edge and its weight, if it has one.
 type Ends = (Vec<c_int>, Option<Vec<c_int>>);
@@ -44,7 +44,7 @@ fn ends(words: &[u64], (sources, destinations): (&Ends, &Ends)) -> (Ends, Ends) 
 fn all_words(w: &mut Entered, comm: &Arc<Comm>, mine: &[u64]) -> Result<Option<Vec<Vec<u64>>>> {
     let lengths = collect(w, comm, &[mine.len() as u64])?;
     let longest = lengths.iter().copied().max().unwrap_or(0) as usize;
-    if longest.saturating_mul(lengths.len()) > MOST {
+    if longest.saturating_mul(lengths.len()) > MAX_WORDS {
         return Ok(None);
     }
     let mut padded = mine.to_vec();

@@ -17,11 +17,11 @@ pub(crate) struct ReadPlaces(HashMap<Processors, Places>);
 impl ReadPlaces {
     fn of(&mut self, mask: &Processors) -> Places {
         /// More than a host has ranks, if a process binds itself anew again and again.
-        const MOST: usize = 4096;
+        const MAX_MASKS: usize = 4096;
         if let Some(places) = self.0.get(mask) {
             return *places;
         }
-        if self.0.len() >= MOST {
+        if self.0.len() >= MAX_MASKS {
             self.0.clear();
         }
         *self.0.entry(*mask).or_insert_with(|| places_on(mask))

@@ -320,7 +320,7 @@ impl Hierarchical<'_> {
             return Ok(true);
         }
         let (rank, size) = (self.rank(), self.comm.size());
-        let shown = self.what.shown(rank, size);
+        let shown = self.what.shown_whole(rank, size);
         let Some(at) =
             self.data_room(p, self.number, if self.long.is_some() { 0 } else { shown.len() })
         else {

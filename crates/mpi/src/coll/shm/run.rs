@@ -8,7 +8,7 @@ use super::ring_reduce::RingReduce;
 use super::slots::Exchange;
 use super::{HOSTS, MAX_SLOT, NEVER, NEW, OVERSUBSCRIBED, READS, SAID, ShmCollective, Sides, What};
 use crate::comm::Comm;
-use crate::datatype::Datatype;
+use crate::datatype::{Datatype, TypeRef};
 use crate::engine::process::Process;
 use crate::error::{Class, Error, Result};
 use crate::op::Predef;
@@ -263,10 +263,10 @@ impl<'a> Long<'a> {
         let offers = What::Allgather(Sides {
             send: Some(self.words[comm.size() as usize..].as_ptr().cast()),
             send_count: 1,
-            send_ty: word.clone(),
+            send_ty: TypeRef::new(word),
             recv: self.words.as_mut_ptr().cast(),
             recv_count: 1,
-            recv_ty: word.clone(),
+            recv_ty: TypeRef::new(word),
         });
         let longest = p.longest_slot(comm, &offers, size_of::<u64>() as u64).ok_or_else(intern)?;
         // SAFETY: the words live in a box that stays until the operation has ended.

@@ -93,6 +93,12 @@ impl<'a> Exchange<'a> {
         Some(Exchange { comm, index, number, what, part, posted: false, next: 0 })
     }
 
+    /// The same, with `comm`, another reference to its communicator.
+    pub fn on<'b>(self, comm: &'b Comm) -> Exchange<'b> {
+        let Exchange { index, number, what, part, posted, next, .. } = self;
+        Exchange { comm, index, number, what, part, posted, next }
+    }
+
     #[inline(always)]
     pub(super) fn rank(&self) -> u32 {
         self.comm.rank()
@@ -372,16 +378,37 @@ impl<'a> Exchange<'a> {
         Ok(())
     }
 
+    /// Takes this member's block from what every other one has shown, and its own from where it lies.
     fn exchange<T: Transport>(&self, p: &Process<T>, sides: &Sides) -> Result<()> {
-        let bytes = packed_size(&sides.recv_ty, sides.recv_count) as usize;
-        let start = self.rank() as usize * bytes;
+        let rank = self.rank();
         for member in 0..self.comm.size() {
-            let slot = self.slot(p, member)?;
-            let part = slot.get(start..start + bytes).ok_or_else(|| short(slot.len(), bytes))?;
-            // SAFETY: the buffer has a block for every member.
-            unsafe { unpack(part, sides.block(member))? };
+            if member != rank {
+                let part = self.part_of_slot(p, member, sides)?;
+                // SAFETY: the buffer has a block for every member.
+                unsafe { unpack(part, sides.block(member))? };
+            } else if sides.send.is_some() {
+                // SAFETY: the buffers are valid as `begin` was promised.
+                unsafe { Sides::copy_own(sides.part(rank), sides.block(rank)) };
+            }
         }
         Ok(())
+    }
+
+    /// Of what `member` has shown, a block for each of the others, this member's.
+    #[inline(always)]
+    fn part_of_slot<'p, T: Transport>(
+        &self,
+        p: &'p Process<T>,
+        member: u32,
+        sides: &Sides,
+    ) -> Result<&'p [u8]> {
+        let bytes = packed_size(&sides.recv_ty, sides.recv_count) as usize;
+        let (slot, others) = (self.slot(p, member)?, self.comm.size() as usize - 1);
+        let start = (self.rank() - u32::from(self.rank() > member)) as usize * bytes;
+        if slot.len() > bytes * others {
+            return Err(long(slot.len() / others, bytes));
+        }
+        slot.get(start..start + bytes).ok_or_else(|| short(slot.len(), bytes))
     }
 
     fn scatter<T: Transport>(
@@ -399,14 +426,7 @@ impl<'a> Exchange<'a> {
             }
             return Ok(());
         }
-        let bytes = packed_size(&sides.recv_ty, sides.recv_count) as usize;
-        let (slot, others) = (self.slot(p, root)?, self.comm.size() as usize - 1);
-        // The root leaves its own block out.
-        let start = (rank - u32::from(rank > root)) as usize * bytes;
-        if slot.len() > bytes * others {
-            return Err(long(slot.len() / others, bytes));
-        }
-        let part = slot.get(start..start + bytes).ok_or_else(|| short(slot.len(), bytes))?;
+        let part = self.part_of_slot(p, root, sides)?;
         // SAFETY: as above.
         unsafe { unpack(part, sides.whole()) }
     }

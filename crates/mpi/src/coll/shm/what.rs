@@ -1,13 +1,12 @@
 //! Which collective it is, with its buffers, and what each member shows of them.
 
 use crate::comm::Comm;
-use crate::datatype::{Datatype, Predefined};
+use crate::datatype::{Predefined, TypeRef};
 use crate::error::{Class, Error, Result};
 use crate::op::Predef;
 use crate::pt2pt::{Incoming, Outgoing, pack_all, packed_size, unpack_all};
 use hpvm_coll::select::{SMALL, Small};
 use hpvm_wire::coll_slots::CollSlots;
-use std::sync::Arc;
 
 /// Which operation, and its buffers. All members agree on its bytes ([`crate::Process::begin_shm`]).
 #[derive(Clone, Debug)]
@@ -17,7 +16,7 @@ pub enum What {
         root: u32,
         buf: *mut u8,
         count: i64,
-        ty: Arc<Datatype>,
+        ty: TypeRef,
     },
     /// `MPI_Reduce`, or without a root `MPI_Allreduce`. `recv` is looked at where the result goes.
     /// The elements lie next to each other, `bytes` of them.
@@ -52,10 +51,10 @@ pub enum What {
 pub struct Sides {
     pub send: Option<*const u8>,
     pub send_count: i64,
-    pub send_ty: Arc<Datatype>,
+    pub send_ty: TypeRef,
     pub recv: *mut u8,
     pub recv_count: i64,
-    pub recv_ty: Arc<Datatype>,
+    pub recv_ty: TypeRef,
 }
 
 /// How many bytes a member shows to which others.
@@ -131,7 +130,7 @@ impl What {
             What::Barrier => Shows::Nothing,
             What::Bcast { root, .. } if *root == me => Shows::Everybody(all),
             What::Reduce { root: None, .. } | What::Allgather(_) => Shows::Everybody(all),
-            What::Alltoall(_) => Shows::Everybody(all / size),
+            What::Alltoall(_) => Shows::Everybody(all / (size - 1).max(1)),
             What::Scatter { root, .. } if *root == me => Shows::Everybody(all / (size - 1).max(1)),
             What::Reduce { root: Some(root), .. } | What::Gather { root, .. } if *root != me => {
                 Shows::One(*root, all)
@@ -161,7 +160,7 @@ impl What {
         self.small().map_or(SMALL, |small| small as usize)
     }
 
-    /// What member `rank` of `size` brings along.
+    /// What member `rank` of `size` brings along for the others.
     #[inline(always)]
     pub(super) fn shown(&self, rank: u32, size: u32) -> Shown<'_> {
         match self {
@@ -175,11 +174,18 @@ impl What {
             What::Allgather(sides) | What::Gather { sides, .. } => {
                 Shown::Elements(sides.own_part(rank))
             }
-            What::Alltoall(sides) => Shown::Elements(sides.all_parts(size)),
             // The own block is not for others.
-            What::Scatter { sides, .. } => {
+            What::Alltoall(sides) | What::Scatter { sides, .. } => {
                 Shown::Both(sides.parts(0, rank), sides.parts(rank + 1, size))
             }
+        }
+    }
+
+    /// The same with the own block of an alltoall, so that every block is where its member's number says.
+    pub(super) fn shown_whole(&self, rank: u32, size: u32) -> Shown<'_> {
+        match self {
+            What::Alltoall(sides) => Shown::Elements(sides.all_parts(size)),
+            _ => self.shown(rank, size),
         }
     }
 }
@@ -208,11 +214,11 @@ impl Sides {
         }
     }
 
-    /// The blocks for the members from `first` to before `end`, of buffers that are not in place.
+    /// The blocks for the members from `first` to before `end`.
+    #[inline(always)]
     fn parts(&self, first: u32, end: u32) -> Outgoing<'_> {
-        let away = self.send_ty.extent().wrapping_mul(self.send_count) * i64::from(first);
-        let buf = self.send.unwrap_or(core::ptr::null()).wrapping_offset(away as isize);
-        Outgoing { buf, count: self.send_count * i64::from(end - first), ty: &self.send_ty }
+        let Outgoing { buf, count, ty } = self.part(first);
+        Outgoing { buf, count: count * i64::from(end - first), ty }
     }
 
     /// Where the block of `member` goes.
