@@ -44,7 +44,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-portals", &["wire"]),
     ("hpvm-portals-abi", &["abi", "model", "portals", "sync"]),
     ("hpvm-pvm", &[]),
-    ("hpvm-pvm-abi", &["net", "pvm", "sync"]),
+    ("hpvm-pvm-abi", &["net", "pvm", "shm", "sync"]),
     ("hpvm-sam", &["wire"]),
     ("hpvm-sam-abi", &["abi", "model", "sam"]),
     ("hpvm-shmem", &[]),
