@@ -45,7 +45,9 @@ static void order(void)
     append(wide, PTL_PRIORITY_LIST, "wide");
     append(right, PTL_PRIORITY_LIST, "right");
     MUST(runtime_barrier());
-    CHECK_EQ(put(10, 5, 0).mlength, 10);
+    ptl_event_t ack = put(10, 5, 0);
+    CHECK_EQ(ack.mlength, 10);
+    CHECK_EQ(ack.ptl_list, PTL_PRIORITY_LIST);
     CHECK_EQ(put(5, 5, 1).remote_offset, 1);
     ptl_event_t event = next_event(eq, PTL_EVENT_PUT);
     CHECK(event.start == there[0] && !strcmp(event.user_ptr, "wide"));
@@ -67,7 +69,9 @@ static void unexpected(void)
     over.min_free = 6;
     append(over, PTL_OVERFLOW_LIST, "over");
     MUST(runtime_barrier());
-    CHECK_EQ(put(10, 21, 50).remote_offset, 0);
+    ptl_event_t ack = put(10, 21, 50);
+    CHECK_EQ(ack.remote_offset, 0);
+    CHECK_EQ(ack.ptl_list, PTL_OVERFLOW_LIST);
     CHECK_EQ(put(12, 22, 50).remote_offset, 10);
     ptl_event_t event = next_event(eq, PTL_EVENT_PUT);
     CHECK_EQ(event.ptl_list, PTL_OVERFLOW_LIST);
@@ -125,7 +129,9 @@ static void long_ones(void)
     MUST(runtime_barrier());
     MUST(PtlPut(data, 0, sizeof big, PTL_ACK_REQ, name_of(kind, (me + 1) % n), pt, 3, 10000, NULL, 0));
     next_event(mine, PTL_EVENT_SEND);
-    CHECK_EQ(next_event(mine, PTL_EVENT_ACK).mlength, 50000);
+    ptl_event_t ack = next_event(mine, PTL_EVENT_ACK);
+    CHECK_EQ(ack.mlength, 50000);
+    CHECK_EQ(ack.ptl_list, PTL_OVERFLOW_LIST);
     CHECK_EQ(next_event(eq, PTL_EVENT_PUT).mlength, 50000);
     MUST(runtime_barrier());
     CHECK(room[9999] == 0 && room[10000] == 'b' && room[59999] == 'b');

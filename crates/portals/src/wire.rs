@@ -34,6 +34,7 @@ pub struct Head {
     pub pt_index: u32,
     /// The operation's number at the initiator.
     pub ticket: u64,
+    /// In a reply: 0 if the entry was on the priority list, else 1.
     pub match_bits: u64,
     pub hdr_data: u64,
     /// Bytes asked for; in what comes from the target, bytes granted.

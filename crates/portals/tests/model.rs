@@ -152,11 +152,11 @@ impl Naive {
         let m = self.messages[at].clone();
         let Some((entry, _, last)) = m.claim else { return };
         self.communication(&entry, &m, true);
+        self.messages[at].header = false;
+        self.release(m.entry);
         if last {
             self.unlinked(&entry);
         }
-        self.messages[at].header = false;
-        self.release(m.entry);
     }
 
     fn append(&mut self, entry: Entry, list: List) -> Result<(), Refused> {

@@ -56,7 +56,7 @@ fn an_append_that_finds_its_message_unlinks_itself_without_a_link() {
     deliver(&mut portal, put(5, 10), &mut out);
     assert_eq!(kinds(&mut out), [EventKind::Link, EventKind::Put, EventKind::AutoUnlink]);
     portal.append(takes(5, Options::USE_ONCE), List::Priority, &mut out).expect("room");
-    let expected = [EventKind::PutOverflow, EventKind::AutoUnlink, EventKind::AutoFree];
+    let expected = [EventKind::PutOverflow, EventKind::AutoFree, EventKind::AutoUnlink];
     assert_eq!(kinds(&mut out), expected);
     assert!(portal.is_empty());
 }

@@ -13,6 +13,7 @@ mod entry;
 mod fortran;
 mod library;
 mod link;
+mod neighbours;
 mod others;
 mod say;
 mod task;

@@ -85,6 +85,9 @@ const AWAY_SPIN: Duration = Duration::from_micros(200);
 const SOON: Duration = Duration::from_micros(300);
 /// From then on others that want the processor get it while we poll.
 const ALONE: Duration = Duration::from_micros(20);
+/// So long a receive polls before it looks whether another task wants this very processor: some times what a short message takes. Where one
+/// did the last time, it looks at once.
+const LOOK_AROUND: Duration = Duration::from_micros(5);
 
 // SAFETY: pointers in it are the program's: functions and a `FILE`, which any thread may use.
 unsafe impl Send for Library {}
@@ -191,6 +194,22 @@ impl Library {
         }
     }
 
+    /// Whether a receive that has polled in vain for so long goes on with that; if not it sleeps, and the next one polls less.
+    fn polls_on(&mut self, polled: Duration, looked_around: &mut bool) -> bool {
+        let Some(task) = &mut self.task else { return false };
+        let gives_up = polled >= self.spin;
+        if !*looked_around && (gives_up || polled >= LOOK_AROUND || task.neighbours.share) {
+            *looked_around = true;
+            if task.look_around() {
+                return false;
+            }
+        }
+        if gives_up {
+            self.spin = (self.spin / 2).max(SHORTEST_SPIN);
+        }
+        !gives_up
+    }
+
     /// What has come cannot be taken: why, once.
     fn tell_full(&mut self) {
         let waiting = self.buffers().waiting_bytes();
@@ -270,6 +289,7 @@ pub fn wait(pattern: Pattern, until: Until) -> Result<Option<c_int>, Code> {
     let mut spinning: Option<Instant> = None;
     // The first look is a quick one, also where nobody waits: what comes by sockets comes soon.
     let mut thoroughly = false;
+    let mut looked_around = false;
     loop {
         let mut library = lock();
         library.progress(match until {
@@ -309,11 +329,11 @@ pub fn wait(pattern: Pattern, until: Until) -> Result<Option<c_int>, Code> {
             _ => {}
         }
         let since = *spinning.get_or_insert_with(Instant::now);
-        if !thoroughly && since.elapsed() < library.spin {
-            let shares = since.elapsed() > ALONE
+        if !thoroughly && library.polls_on(since.elapsed(), &mut looked_around) {
+            let gives_way = since.elapsed() > ALONE
                 && library.task.as_ref().is_some_and(|task| !task.direct.incoming.is_empty());
             drop(library);
-            if shares {
+            if gives_way {
                 std::thread::yield_now();
             }
             core::hint::spin_loop();
@@ -321,7 +341,6 @@ pub fn wait(pattern: Pattern, until: Until) -> Result<Option<c_int>, Code> {
         }
         if !thoroughly {
             // Nobody sleeps before a thorough look: messages that came beside an answer make no descriptor ready.
-            library.spin = (library.spin / 2).max(SHORTEST_SPIN);
             thoroughly = true;
             continue;
         }

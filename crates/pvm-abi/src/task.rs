@@ -5,6 +5,7 @@ use crate::direct::{self, Direct, Ended};
 use crate::link::incoming::Incoming;
 use crate::link::outgoing::{Carrier, Outgoing};
 use crate::link::sockets::{Arrival, Machine, Sockets};
+use crate::neighbours::Neighbours;
 use crate::say::say;
 use hpvm_pvm::body::{Body, Encoding};
 use hpvm_pvm::buffers::{Buffers, Head, Message};
@@ -66,6 +67,7 @@ pub struct Task {
     pub full: bool,
     /// Something was taken while a send waited: output of children may be among it.
     pub unseen: bool,
+    pub neighbours: Neighbours,
 }
 
 impl Task {
@@ -93,6 +95,7 @@ impl Task {
             limit,
             full: false,
             unseen: false,
+            neighbours: Neighbours::default(),
         })
     }
 
@@ -411,6 +414,16 @@ impl Task {
     pub fn arm(&self) -> bool {
         // All of them, also behind one that has something.
         self.incoming.iter().filter(|link| !link.arm()).count() == 0
+    }
+
+    /// The links to tasks of this host.
+    pub fn links(&self) -> &[Outgoing] {
+        &self.outgoing
+    }
+
+    /// Shows those who send to this task where it waits, and how many tasks it knows.
+    pub fn show(&self, here: u32, knows: u32) {
+        self.incoming.iter().for_each(|link| link.show(here, knows));
     }
 
     pub fn disarm(&self) {

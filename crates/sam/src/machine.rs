@@ -286,7 +286,7 @@ impl Machine {
             (Kind::Supply, _) => self.supply(from, head),
             (Kind::Value, Some(content)) => self.value_came(from, head, content),
             (Kind::Freed, _) => self.freed(from, name),
-            (Kind::Used, _) => self.used(from, name, head.a),
+            (Kind::Used, _) => self.used(from, name, head.a, head.b != 0),
             (Kind::Drop, _) => self.drop_copy(from, name),
             (Kind::Retire, _) => self.retire_named(from, head),
             (Kind::Pass, _) => self.pass(from, head),

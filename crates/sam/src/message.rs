@@ -34,11 +34,11 @@ kinds! {
     Fetch 2 false;
     /// Home to owner: send the value to `rank`.
     Supply 3 false;
-    /// Owner to reader: the value. `a`: 1 if uses are counted.
+    /// Owner to reader: the value. `a`: its uses that are left, or 0.
     Value 4 true;
     /// Home or owner to reader: the object is gone.
     Freed 5 false;
-    /// Reader to owner: `a` uses are over.
+    /// Reader to owner: `a` uses are over. `b`: 1 if its copy is gone, because there is no further use.
     Used 6 false;
     /// Owner to those who have a copy: the value is gone.
     Drop 7 false;

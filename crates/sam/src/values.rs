@@ -28,10 +28,11 @@ pub(crate) enum Role {
     Wanted {
         needed: bool,
     },
-    /// `counted`: uses are counted, and `done` of them were not reported yet.
+    /// Uses are counted if `left` is not 0: so many there were at most, when it came, less those that this rank has reported
+    /// since. `done` of them were not reported yet.
     Copy {
         owner: Rank,
-        counted: bool,
+        left: u64,
         done: u64,
     },
     Owned(Owned),
@@ -221,7 +222,7 @@ impl Machine {
         };
         value.pins -= 1;
         match &mut value.role {
-            Role::Copy { counted: false, .. } if !self.cache.is_over() => return Ok(()),
+            Role::Copy { left: 0, .. } if !self.cache.is_over() => return Ok(()),
             Role::Owned(Owned { left: None, .. }) => return Ok(()),
             _ => {}
         }
@@ -233,14 +234,19 @@ impl Machine {
         let Some(value) = self.values.get_mut(&name) else { return Ok(()) };
         let unused = value.pins == 0;
         match &mut value.role {
-            Role::Copy { owner, counted, done } => {
+            Role::Copy { owner, left, done } => {
                 *done += 1;
-                if *counted && unused {
+                if *left > 0 && unused {
                     let (to, a) = (*owner, std::mem::take(done));
-                    self.post(to, Head { a, ..Head::new(Kind::Used, name) }, None)?;
+                    *left = left.saturating_sub(a);
+                    let over = *left == 0;
+                    self.post(to, Head { a, b: over.into(), ..Head::new(Kind::Used, name) }, None)?;
+                    if over {
+                        self.remove_copy(name);
+                    }
                 }
             }
-            Role::Owned(_) => self.used(self.me, name, 1)?,
+            Role::Owned(_) => self.used(self.me, name, 1, false)?,
             _ => {}
         }
         self.make_room(0);
@@ -276,8 +282,8 @@ impl Machine {
         if !owned.holders.contains(&to) {
             owned.holders.push(to);
         }
-        let (counted, content) = (owned.left.is_some(), content.clone());
-        self.post(to, Head { a: counted.into(), ..Head::new(Kind::Value, name) }, Some(content))
+        let (a, content) = (owned.left.unwrap_or(0), content.clone());
+        self.post(to, Head { a, ..Head::new(Kind::Value, name) }, Some(content))
     }
 
     /// Begins to write value `new` in the memory of value `old`, which goes, and has its content at first. It counts as a
@@ -301,7 +307,7 @@ impl Machine {
             return Ok(None);
         }
         let Some(content) = content.take() else { return Ok(None) };
-        self.retire(old)?;
+        self.retire(old, self.me)?;
         let content = content.into_unique()?;
         let place = content.place();
         self.insert_written(new, content)?;
@@ -321,8 +327,8 @@ impl Machine {
         self.settle()
     }
 
-    /// The end of a value that this rank owns.
-    fn retire(&mut self, name: Name) -> Result<(), Fault> {
+    /// The end of a value that this rank owns; `knows` has no copy of it any more.
+    fn retire(&mut self, name: Name, knows: Rank) -> Result<(), Fault> {
         if self.values.get(&name).is_some_and(|value| value.pins > 0) {
             let text = format!("value {name} is used by this rank while it goes: {LIFETIME}");
             return Err(Fault::new(text));
@@ -330,7 +336,7 @@ impl Machine {
         let Some(Value { role: Role::Owned(owned), .. }) = self.values.remove(&name) else {
             return Ok(());
         };
-        for holder in owned.holders {
+        for holder in owned.holders.into_iter().filter(|holder| *holder != knows) {
             self.post(holder, Head::new(Kind::Drop, name), None)?;
         }
         self.tell_home(Kind::Gone, name, 0)
@@ -373,7 +379,7 @@ impl Machine {
             self.values.remove(&name);
             return Ok(());
         }
-        let role = Role::Copy { owner: from, counted: head.a != 0, done: 0 };
+        let role = Role::Copy { owner: from, left: head.a, done: 0 };
         let value = Value { at, len, pins: 0, referenced: true, content: Some(content), role };
         self.values.insert(name, value);
         self.cache.added(name, Copied::Value, len);
@@ -398,7 +404,14 @@ impl Machine {
         }
     }
 
-    pub(crate) fn used(&mut self, from: Rank, name: Name, uses: u64) -> Result<(), Fault> {
+    /// `over`: the reader has thrown its copy away, because there can be no further use.
+    pub(crate) fn used(
+        &mut self,
+        from: Rank,
+        name: Name,
+        uses: u64,
+        over: bool,
+    ) -> Result<(), Fault> {
         let left = match self.values.get_mut(&name).map(|value| &mut value.role) {
             Some(Role::Owned(Owned { left: Some(left), .. })) => left,
             _ => {
@@ -415,7 +428,11 @@ impl Machine {
             return Err(Fault::new(text));
         }
         *left -= uses;
-        if *left == 0 { self.retire(name) } else { Ok(()) }
+        match (*left, over) {
+            (0, true) => self.retire(name, from),
+            (0, false) => self.retire(name, self.me),
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn drop_copy(&mut self, from: Rank, name: Name) -> Result<(), Fault> {
@@ -431,17 +448,21 @@ impl Machine {
             );
             return Err(Fault::new(text));
         }
-        let weight = value.len;
-        self.values.remove(&name);
-        self.cache.removed(weight);
+        self.remove_copy(name);
         Ok(())
+    }
+
+    fn remove_copy(&mut self, name: Name) {
+        if let Some(value) = self.values.remove(&name) {
+            self.cache.removed(value.len);
+        }
     }
 
     /// Home to owner: the program has freed the object.
     pub(crate) fn retire_named(&mut self, from: Rank, head: &Head) -> Result<(), Fault> {
         let name = head.name;
         match self.values.get(&name).map(|value| &value.role) {
-            Some(Role::Owned(_)) => self.retire(name),
+            Some(Role::Owned(_)) => self.retire(name, self.me),
             Some(Role::Writing | Role::Copy { .. }) => {
                 Err(self.absurd(from, head, "frees what this rank does not own"))
             }

@@ -1,6 +1,7 @@
 //! A rank's end of the shared memory: the `Transport` of this crate.
 
 use crate::asleep;
+use crate::balance::Balance;
 use crate::doorbell::{self, Bell};
 use crate::fragments::{self, Pipeline};
 use crate::frames::{self, FramePool};
@@ -49,8 +50,7 @@ pub struct Shm {
     pub(crate) pipelines: Vec<Pipeline>,
     /// See [`Shm::oversubscribed`].
     oversubscribed: bool,
-    /// Times in a row that a better processor was seen.
-    pub(crate) displaced: u32,
+    pub(crate) balance: Balance,
     /// Some rank can't use membarrier: fence after each publish.
     fences: bool,
     /// The kernel asks for a declaration of who may read our memory.
@@ -101,7 +101,7 @@ impl Shm {
             slow_stores: SlowStores::default(),
             pipelines: Vec::new(),
             oversubscribed: false,
-            displaced: 0,
+            balance: Balance::default(),
             fences: true,
             declares_ptracer,
             reads_permitted: true,

@@ -3,7 +3,7 @@
 //! Each rank has a receive ring that all others share ([`ring`]), frames for packets that do not
 //! fit in a slot (`frames`), a futex to sleep on (`doorbell`), and may read a peer's memory through the kernel
 //! (`hpvm_copy::attach`) or map memory that the peer lends (`mapped`); those that share processors migrate to others
-//! (`migrate`). The memory itself is one nameless segment (`segment`); `endpoint` puts all of it together
+//! (`balance`, `migrate`). The memory itself is one nameless segment (`segment`); `endpoint` puts all of it together
 //! behind the `Transport` trait.
 
 mod asleep;
@@ -15,6 +15,8 @@ pub mod ring;
 mod models;
 
 // The model checker builds what is above alone: loom's atomics do not live in shared memory.
+#[cfg(not(hpvm_loom))]
+pub mod balance;
 #[cfg(not(hpvm_loom))]
 pub mod doorbell;
 #[cfg(not(hpvm_loom))]

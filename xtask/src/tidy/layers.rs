@@ -45,7 +45,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-portals", &["wire"]),
     ("hpvm-portals-abi", &["abi", "model", "portals", "sync"]),
     ("hpvm-pvm", &[]),
-    ("hpvm-pvm-abi", &["net", "pvm", "say", "sync"]),
+    ("hpvm-pvm-abi", &["net", "pvm", "say", "shm", "sync"]),
     ("hpvm-sam", &["wire"]),
     ("hpvm-sam-abi", &["abi", "model", "sam"]),
     ("hpvm-shmem", &[]),

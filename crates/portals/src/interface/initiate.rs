@@ -1,5 +1,6 @@
 //! Operations as their initiator starts them (sections 3.15 and 3.16).
 
+use super::reply::Granted;
 use super::{Interface, Start, Target};
 use crate::atomic::{Datatype, Op};
 use crate::carrier::{Carrier, Data};
@@ -72,7 +73,7 @@ pub(super) struct Pending {
     /// The target has been told to expect the data, or has refused it.
     pub answered: bool,
     /// Of a get whose bytes are on their way: how many, and from which offset.
-    pub coming: Option<(u64, u64)>,
+    pub coming: Option<Granted>,
 }
 
 /// What a request names: the carrier's number of its target, and descriptors with the offsets in them.

@@ -15,6 +15,8 @@ pub(super) struct Told {
     pub user_ptr: u64,
     pub mlength: u64,
     pub remote_offset: u64,
+    /// The list that the entry was on, as events have it.
+    pub list: u8,
     pub fail: NiFail,
 }
 
@@ -45,7 +47,7 @@ impl Interface {
 
     /// The data of a put or an atomic operation has left, or never will.
     pub(super) fn of_send(&mut self, descriptor: Id, length: u64, user_ptr: u64, fail: NiFail) {
-        let told = Told { user_ptr, mlength: length, remote_offset: 0, fail };
+        let told = Told { user_ptr, mlength: length, remote_offset: 0, list: 0, fail };
         self.of_initiator(descriptor, SEND, MdOptions::COUNT_SEND, true, &told);
     }
 
@@ -79,7 +81,7 @@ impl Interface {
                 uid: 0,
                 pt_index: 0,
                 kind,
-                list: 0,
+                list: told.list,
                 fail: told.fail as u8,
                 operation: 0,
                 datatype: 0,
@@ -118,7 +120,7 @@ impl Interface {
     pub(super) fn fail(&mut self, ticket: Id, fail: NiFail) {
         let Some(pending) = self.pending.get(ticket) else { return };
         let (user_ptr, length) = (pending.user_ptr, pending.length);
-        let told = Told { user_ptr, mlength: 0, remote_offset: 0, fail };
+        let told = Told { user_ptr, mlength: 0, remote_offset: 0, list: 0, fail };
         let (put, get, sent) = (pending.put, pending.get, pending.sent);
         let full = pending.ack == super::Ack::Full;
         let acknowledged = pending.ack != super::Ack::None;
@@ -184,7 +186,7 @@ pub(super) fn full(event: &Event, pt_index: u32, start: u64) -> FullEvent {
     }
 }
 
-fn list_code(list: List) -> u8 {
+pub(super) fn list_code(list: List) -> u8 {
     match list {
         List::Priority => 0,
         List::Overflow => 1,

@@ -8,6 +8,27 @@ use crate::event::NiFail;
 use crate::slab::Id;
 use crate::wire::{Head, Malformed};
 
+/// What a target has granted.
+#[derive(Clone, Copy)]
+pub(super) struct Granted {
+    length: u64,
+    remote_offset: u64,
+    /// As events have it.
+    list: u8,
+}
+
+impl Granted {
+    fn of(head: &Head) -> Granted {
+        let list = u8::from(head.match_bits != 0);
+        Granted { length: head.length, remote_offset: head.remote_offset, list }
+    }
+
+    fn told(self, user_ptr: u64, fail: NiFail) -> Told {
+        let Granted { length: mlength, remote_offset, list } = self;
+        Told { user_ptr, mlength, remote_offset, list, fail }
+    }
+}
+
 impl Interface {
     /// The operation that a packet from `peer` is about.
     fn ticket(&self, peer: u32, head: &Head) -> Result<Id, Malformed> {
@@ -30,7 +51,7 @@ impl Interface {
             return Err(Malformed);
         };
         // Not twice.
-        pending.coming = Some((head.length, 0));
+        pending.coming = Some(Granted::of(head));
         let offset = pending.put_offset;
         let region = self.descriptors.get(put).ok_or(Malformed)?.region.clone();
         let transfer = Transfer { purpose: Purpose::Put, sends: true, id: ticket };
@@ -71,7 +92,7 @@ impl Interface {
         if let Some((get, offset)) = pending.get {
             pending.answered = true;
             if head.long && fail == NiFail::Ok {
-                pending.coming = Some((head.length, head.remote_offset));
+                pending.coming = Some(Granted::of(head));
                 let region = self.descriptors.get(get).ok_or(Malformed)?.region.clone();
                 let transfer = Transfer { purpose: Purpose::Get, sends: false, id: ticket };
                 carrier.receive_bytes(peer, transfer, &region, offset, head.length);
@@ -96,7 +117,7 @@ impl Interface {
         let Some(pending) = self.pending.get(ticket) else { return };
         let fail = if pending.ack == Ack::Completed { NiFail::Ok } else { fail };
         let user_ptr = pending.user_ptr;
-        let told = Told { user_ptr, mlength: head.length, remote_offset: head.remote_offset, fail };
+        let told = Granted::of(head).told(user_ptr, fail);
         // Without an acknowledgment from the entry, failures are told all the same.
         let silent = head.flag && fail == NiFail::Ok;
         let (put, ack) = (pending.put, pending.ack);
@@ -128,7 +149,7 @@ impl Interface {
                 fail = NiFail::Segv;
             }
         }
-        let told = Told { user_ptr, mlength: head.length, remote_offset: head.remote_offset, fail };
+        let told = Granted::of(head).told(user_ptr, fail);
         self.of_reply(get, &told);
         self.end(ticket);
         Ok(())
@@ -137,12 +158,10 @@ impl Interface {
     /// The data of a long get has come.
     pub(super) fn got(&mut self, ticket: Id, ok: bool) {
         let Some(pending) = self.pending.get(ticket) else { return };
-        let (Some((get, _)), Some((mlength, remote_offset))) = (pending.get, pending.coming) else {
-            return;
-        };
+        let (Some((get, _)), Some(granted)) = (pending.get, pending.coming) else { return };
         let user_ptr = pending.user_ptr;
         let fail = if ok { NiFail::Ok } else { NiFail::Undeliverable };
-        self.of_reply(get, &Told { user_ptr, mlength, remote_offset, fail });
+        self.of_reply(get, &granted.told(user_ptr, fail));
         self.end(ticket);
     }
 }

@@ -1,7 +1,7 @@
 //! Requests of others, at their target: what the portal table entry decides, and how the data moves.
 
 use super::Interface;
-use super::outcome::full;
+use super::outcome::{full, list_code};
 use crate::atomic::{self, Datatype, Op};
 use crate::carrier::{Carrier, Data, Inaccessible, Purpose, Transfer};
 use crate::entry::Options;
@@ -97,7 +97,8 @@ impl Interface {
             self.news = true;
         }
         let acknowledge = !plain.entry.has(Options::ACK_DISABLE);
-        answer(peer, head, fail, Some(&Granted { acknowledge, offset, mlength }), back, carrier);
+        let granted = Granted { acknowledge, list: List::Priority, offset, mlength };
+        answer(peer, head, fail, Some(&granted), back, carrier);
         if let Some((ct, count)) = count {
             self.add(ct, count);
         }
@@ -174,10 +175,16 @@ impl Interface {
     /// Sends the data of a long get, behind a reply that announces it.
     fn send(&mut self, peer: u32, head: &Head, delivery: Delivery, carrier: &mut impl Carrier) {
         let Some(region) = self.region(head.pt_index, delivery.entry) else { return };
-        let Delivery { offset, mlength, .. } = delivery;
+        let Delivery { list, offset, mlength, .. } = delivery;
         let id = self.moving.insert(Moving { peer, head: *head, delivery });
-        let kind = Packet::Reply(NiFail::Ok);
-        let reply = Head { kind, long: true, length: mlength, remote_offset: offset, ..*head };
+        let reply = Head {
+            kind: Packet::Reply(NiFail::Ok),
+            long: true,
+            length: mlength,
+            remote_offset: offset,
+            match_bits: list_code(list).into(),
+            ..*head
+        };
         let _ = carrier.send(peer, &reply, Data::None);
         let transfer = Transfer { purpose: Purpose::Get, sends: true, id };
         carrier.send_bytes(peer, transfer, &region, offset, mlength);
@@ -197,14 +204,15 @@ impl Interface {
 /// What an answer says of an entry.
 struct Granted {
     acknowledge: bool,
+    list: List,
     offset: u64,
     mlength: u64,
 }
 
 impl Delivery {
     fn granted(&self) -> Granted {
-        let Delivery { acknowledge, offset, mlength, .. } = *self;
-        Granted { acknowledge, offset, mlength }
+        let Delivery { acknowledge, list, offset, mlength, .. } = *self;
+        Granted { acknowledge, list, offset, mlength }
     }
 }
 
@@ -260,7 +268,7 @@ fn answer(
         flag: granted.is_some_and(|g| !g.acknowledge),
         length: granted.map_or(0, |g| g.mlength),
         remote_offset: granted.map_or(0, |g| g.offset),
-        match_bits: 0,
+        match_bits: granted.map_or(0, |g| list_code(g.list).into()),
         hdr_data: 0,
         operand: [0; OPERAND],
         ..*head

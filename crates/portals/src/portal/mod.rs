@@ -143,7 +143,7 @@ impl Arrived {
 /// One entry of a portal table.
 ///
 /// Calls add to `out` what has to happen outside. The order of a message's events is: of its arrival, of the entry that went
-/// with it, of the append or search that found it, of an overflow entry that is free now.
+/// with it, of the append or search that found it, of an overflow entry that is free now, of the appended entry that went with it.
 pub struct Portal {
     settings: Settings,
     enabled: bool,
@@ -263,14 +263,14 @@ impl Portal {
         let Some(arrived) = self.arrived.remove(id) else { return };
         let fail = arrived.done.unwrap_or(NiFail::Ok);
         event::of_message(&claim.entry, Moment::Overflow, arrived.body(List::Overflow), fail, out);
-        if claim.last {
-            let disabled = Options::EVENT_UNLINK_DISABLE;
-            event::of_entry(&claim.entry, EventKind::AutoUnlink, disabled, out);
-        }
         if let Some(record) = self.records.get_mut(arrived.entry) {
             record.headers -= 1;
         }
         self.release(arrived.entry, out);
+        if claim.last {
+            let disabled = Options::EVENT_UNLINK_DISABLE;
+            event::of_entry(&claim.entry, EventKind::AutoUnlink, disabled, out);
+        }
         if let Some(record) = claim.by.and_then(|by| self.records.get_mut(by)) {
             record.pending -= 1;
         }

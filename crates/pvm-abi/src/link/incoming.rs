@@ -4,6 +4,7 @@ use super::segment::Segment;
 use hpvm_pvm::Tid;
 use hpvm_pvm::buffers::Head;
 use hpvm_pvm::record::Assembler;
+use hpvm_shm::balance;
 use hpvm_sync::atomic::{Ordering, fence};
 use std::collections::BTreeMap;
 
@@ -55,6 +56,12 @@ impl Incoming {
         // Pairs with the fence of `Outgoing::wake`.
         fence(Ordering::SeqCst);
         !self.is_ready() || self.awaits_segment()
+    }
+
+    /// Shows the sender where we wait, and how many tasks we know.
+    pub fn show(&self, here: u32, knows: u32) {
+        balance::show(self.segment.processor(), here);
+        balance::show(self.segment.knows(), knows);
     }
 
     pub fn disarm(&self) {

@@ -39,6 +39,16 @@ pub trait Carrier {
     fn rest(&mut self, to: Tid) -> io::Result<()>;
 }
 
+/// What a receiver shows its senders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receiver {
+    /// It does not sleep in a receive.
+    pub awake: bool,
+    /// As [`hpvm_shm::balance::here`] counts.
+    pub processor: u32,
+    pub knows: u32,
+}
+
 /// A link to a task.
 pub struct Outgoing {
     pub to: Tid,
@@ -200,6 +210,16 @@ impl Outgoing {
         self.generation += 1;
         (self.head, self.tail) = (0, 0);
         Ok(())
+    }
+
+    /// What the receiver has shown.
+    pub fn receiver(&self) -> Receiver {
+        // Relaxed: hints, which order nothing.
+        Receiver {
+            awake: self.segment.asleep().load(Ordering::Relaxed) == 0,
+            processor: self.segment.processor().load(Ordering::Relaxed), // relaxed: as above
+            knows: self.segment.knows().load(Ordering::Relaxed),         // relaxed: as above
+        }
     }
 
     fn wake(&mut self, carrier: &mut impl Carrier) {

@@ -3,8 +3,8 @@
 //! The sender makes it and hands it to the receiver. Its data area is mapped twice, one copy behind the other, so that
 //! what wraps around the end lies in one run of memory.
 //!
-//! Access: `head` and `moved` are written by the sender only, `tail` and `entered` by the receiver only, `asleep` by both. Bytes from
-//! `tail` to `head` are the receiver's, the others are the sender's. Each count only grows.
+//! Access: `head` and `moved` are written by the sender only, `tail`, `entered`, `processor` and `knows` by the receiver only, `asleep` by
+//! both. Bytes from `tail` to `head` are the receiver's, the others are the sender's. Each count only grows.
 
 use hpvm_sync::atomic::{AtomicU32, AtomicU64};
 use std::io;
@@ -18,6 +18,8 @@ const MOVED: usize = 8;
 const TAIL: usize = 128;
 const ASLEEP: usize = 256;
 const ENTERED: usize = 264;
+const PROCESSOR: usize = 268;
+const KNOWS: usize = 272;
 
 /// Capacities are powers of two between these: a page, and what a message can have.
 const SMALLEST: u64 = 4096;
@@ -131,16 +133,29 @@ impl Segment {
         self.word(TAIL)
     }
 
+    fn short(&self, offset: usize) -> &AtomicU32 {
+        // SAFETY: as `word`.
+        unsafe { &*self.base.add(offset).cast::<AtomicU32>() }
+    }
+
     /// Not 0: the receiver wants to be rung.
     pub fn asleep(&self) -> &AtomicU32 {
-        // SAFETY: as `word`.
-        unsafe { &*self.base.add(ASLEEP).cast::<AtomicU32>() }
+        self.short(ASLEEP)
     }
 
     /// Not 0: the receiver reads here, and has left the segments before.
     pub fn entered(&self) -> &AtomicU32 {
-        // SAFETY: as `word`.
-        unsafe { &*self.base.add(ENTERED).cast::<AtomicU32>() }
+        self.short(ENTERED)
+    }
+
+    /// On which processor the receiver last waited for long: one more than its number, 0 before that.
+    pub fn processor(&self) -> &AtomicU32 {
+        self.short(PROCESSOR)
+    }
+
+    /// To how many tasks of this host the receiver has links.
+    pub fn knows(&self) -> &AtomicU32 {
+        self.short(KNOWS)
     }
 
     /// Where the byte of number `count` lies; as many bytes as the capacity lie behind it in one run.
