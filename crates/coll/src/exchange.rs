@@ -7,6 +7,12 @@ use crate::tree::{down, up};
 /// Peers in flight for the operations whose lengths are not the same on all ranks.
 pub(crate) const WINDOW: u32 = 16;
 
+/// An empty schedule with room for the messages between a root and all others.
+pub(crate) fn linear((rank, size, root): (u32, u32, u32)) -> Schedule {
+    let messages = if rank == root { size - 1 } else { 1 };
+    Schedule::with_capacity((messages / WINDOW + 1) as usize, messages as usize, 1)
+}
+
 /// One side of an exchange: a block for every peer.
 pub(crate) trait Blocks {
     fn block(&self, peer: u32) -> Block;

@@ -8,7 +8,9 @@ pub mod origin;
 mod shm;
 pub mod text;
 
-pub use shm::{ALWAYS_SLOTS, Facts, LARGE_SLOT, SLOT, Way, slots_up_to, untimed_way, way};
+pub use shm::{
+    ALWAYS_SLOTS, Facts, LARGE_SLOT, SLOT, Way, messages_above, slots_up_to, untimed_way, way,
+};
 
 use std::borrow::Cow;
 

@@ -1,6 +1,6 @@
 //! How bytes are moved: nothing else in the tree has a copy loop of its own.
 //!
-//! - [`short`] and [`wide`]: copies that `memcpy` is slow at.
+//! - [`short`] and [`wide`]: copies that `memcpy` is slow at; [`any`]: whichever is right.
 //! - [`non_temporal`]: stores that go past the cache, and [`slow_stores`]: when they are faster.
 //! - [`attach`]: reading and writing the memory of another process through the kernel; [`own_memory`]: that of this one.
 
@@ -10,4 +10,4 @@ pub mod non_temporal;
 pub mod own_memory;
 pub mod slow_stores;
 
-pub use moves::{short, wide};
+pub use moves::{any, short, wide};

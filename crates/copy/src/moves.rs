@@ -34,6 +34,19 @@ pub unsafe fn short(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
+/// Copies `len` bytes of which nothing is known: as [`short`] up to [`MAX_SHORT`], as [`wide`] beyond.
+///
+/// # Safety
+/// As for `core::ptr::copy_nonoverlapping`.
+#[inline(always)]
+pub unsafe fn any(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { if len <= MAX_SHORT { short(from, to, len) } else { wide(from, to, len) } }
+}
+
+/// Longest copy that takes no call.
+const MAX_SHORT: usize = 64;
+
 /// Copies `len` bytes of a packet or a fragment, to or from memory that a peer has just used: by wide vector
 /// moves from [`MIN_WIDE`] bytes on, by `memcpy` again from [`MIN_STRING`] on, but where it is slow.
 ///
@@ -133,6 +146,11 @@ mod tests {
                 let mut to = vec![0xaa; 40_000];
                 // SAFETY: both vectors are longer than that.
                 unsafe { super::wide(from.as_ptr().add(a), to.as_mut_ptr().add(b), len) };
+                assert_eq!(to[b..b + len], from[a..a + len], "{len} bytes from {a} to {b}");
+                assert!(to[..b].iter().chain(&to[b + len..]).all(|byte| *byte == 0xaa));
+                to.fill(0xaa);
+                // SAFETY: as above.
+                unsafe { super::any(from.as_ptr().add(a), to.as_mut_ptr().add(b), len) };
                 assert_eq!(to[b..b + len], from[a..a + len], "{len} bytes from {a} to {b}");
                 assert!(to[..b].iter().chain(&to[b + len..]).all(|byte| *byte == 0xaa));
             }

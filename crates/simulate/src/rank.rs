@@ -8,7 +8,7 @@ use crate::time::Time;
 use core::cell::RefCell;
 use hpvm_mpi::coll::shm::{Shm, ShmCollective, Sides, What};
 use hpvm_mpi::coll::{Combine, Plan, Root};
-use hpvm_mpi::datatype::Datatype;
+use hpvm_mpi::datatype::{Datatype, TypeRef};
 use hpvm_mpi::engine::matching::Pattern;
 use hpvm_mpi::op::{Op, Predef};
 use hpvm_mpi::pt2pt::{Incoming, Mode, Outgoing, Started};
@@ -343,10 +343,10 @@ impl Rank {
                 let sides = Sides {
                     send: Some(send),
                     send_count: count,
-                    send_ty: byte.clone(),
+                    send_ty: TypeRef::new(byte),
                     recv,
                     recv_count: count,
-                    recv_ty: byte.clone(),
+                    recv_ty: TypeRef::new(byte),
                 };
                 let out = Outgoing { buf: send, count, ty: byte };
                 let into = Incoming { buf: recv, count, ty: byte };
@@ -355,7 +355,7 @@ impl Rank {
             }
             Call::Bcast(root, bytes) => {
                 let count = bytes as i64;
-                let what = What::Bcast { root, buf: recv, count, ty: byte.clone() };
+                let what = What::Bcast { root, buf: recv, count, ty: TypeRef::new(byte) };
                 let m = Incoming { buf: recv, count, ty: byte };
                 (bytes as u64, what, planner.bcast(Root::Rank(root), m))
             }

@@ -29,7 +29,7 @@ fn build(
     send: &Same,
     recv: &impl Blocks,
 ) -> Schedule {
-    let mut s = Schedule::new();
+    let mut s = exchange::linear((rank, size, root));
     if rank != root {
         if send.bytes > 0 {
             s.send(Peer::Local(root), send.block);

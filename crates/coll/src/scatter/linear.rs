@@ -24,7 +24,7 @@ pub fn schedule_v(input: &ScatterV) -> Schedule {
 }
 
 fn build(span: (u32, u32, u32), in_place: bool, send: &impl Blocks, recv: &Same) -> Schedule {
-    let mut s = Schedule::new();
+    let mut s = exchange::linear(span);
     if span.0 == span.2 && !in_place {
         exchange::keep(&mut s, span.0, send, recv);
     }

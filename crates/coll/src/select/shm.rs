@@ -149,6 +149,17 @@ pub fn slots_up_to(small: Small, facts: &Facts) -> u64 {
     powers.take_while(|bytes| way(small, facts, *bytes) == Way::Slots).last().unwrap_or(0)
 }
 
+/// The longest data that do not go by messages; 0: all do. Whoever knows it need not ask [`way`] for longer ones.
+pub fn messages_above(small: Small, facts: &Facts) -> u64 {
+    let members = u64::from(facts.members);
+    // The way changes behind these lengths only: where a line ends, or one in front of it begins.
+    let ends = ROWS.iter().flat_map(|row| {
+        let begins = [row.bytes.0, members.saturating_mul(row.share)];
+        begins.map(|at| at.saturating_sub(1)).into_iter().chain([row.bytes.1, row.total / members])
+    });
+    ends.filter(|bytes| way(small, facts, *bytes) != Way::Messages).max().unwrap_or(0)
+}
+
 /// The same where measurements have said that it goes through shared memory.
 pub fn untimed_way(small: Small, facts: &Facts, bytes: u64) -> Way {
     if bytes <= SLOT { Way::Slots } else { way(small, facts, bytes) }
@@ -218,6 +229,22 @@ mod tests {
         for (small, facts) in all_facts() {
             for bytes in [1, ALWAYS_SLOTS] {
                 assert_eq!(way(small, &facts, bytes), Way::Slots);
+            }
+        }
+    }
+
+    #[test]
+    fn above_the_limit_every_length_goes_by_messages() {
+        let sizes = (0..24).flat_map(|bit| [1u64 << bit, (1 << bit) + 1, 3 << bit]);
+        let sizes: Vec<u64> = sizes.chain([u64::MAX]).collect();
+        for (small, facts) in all_facts() {
+            let limit = messages_above(small, &facts);
+            assert!(limit >= ALWAYS_SLOTS);
+            assert_ne!(way(small, &facts, limit), Way::Messages, "{small:?} {facts:?} {limit}");
+            for bytes in sizes.iter().copied().chain([limit.saturating_add(1)]) {
+                let is_short = bytes <= limit;
+                let goes = way(small, &facts, bytes) == Way::Messages;
+                assert!(is_short || goes, "{small:?} {facts:?} {bytes}");
             }
         }
     }

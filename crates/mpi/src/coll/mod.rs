@@ -131,22 +131,22 @@ impl<T: Transport> Process<T> {
     /// Runs a collective until it waits for messages or for a [`Compute`], or is complete.
     pub(crate) fn advance_collective(&mut self, id: ReqId) {
         let Some(mut c) = self.take_collective(id) else { return };
-        let schedule = c.plan.schedule.clone();
         loop {
-            let Some(round) = schedule.round(c.round).filter(|_| !self.is_hopeless(id, &c)) else {
+            let round = c.plan.schedule.round(c.round);
+            let Some(round) = round.filter(|_| !self.is_hopeless(id, &c)) else {
                 c.plan.staged.empty();
                 return self.inbox.complete(id);
             };
             if !c.started {
-                c.started = true;
                 c.outstanding = self.start_round(id, &c, round.comms);
+                c.started = true;
                 if c.outstanding > 0 {
                     return self.put_collective(id, c);
                 }
             }
-            while let Some(local) = round.locals.get(c.step) {
+            while let Some(local) = c.next_local() {
                 c.step += 1;
-                match c.local(id, local) {
+                match c.local(id, &local) {
                     Ok(None) => {}
                     Ok(Some(compute)) => {
                         self.computes.push_back(compute);
@@ -293,6 +293,11 @@ impl Collective {
     /// A context of the communicator.
     pub(crate) fn context(&self) -> u32 {
         self.comm.base_context()
+    }
+
+    /// The next local step of the round.
+    fn next_local(&self) -> Option<Local> {
+        self.plan.schedule.round(self.round)?.locals.get(self.step).copied()
     }
 
     /// One local step. A reduction by the program's function is returned instead of run.

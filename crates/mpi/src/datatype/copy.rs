@@ -56,7 +56,7 @@ pub unsafe fn copy(
         let data = unsafe { run_at(src, off, limit) };
         if let Some((off, _)) = dty.as_run(dcount) {
             // SAFETY: so is the destination, and the two do not overlap.
-            unsafe { hpvm_copy::wide(data.as_ptr(), dst.wrapping_offset(off as isize), data.len()) };
+            unsafe { hpvm_copy::any(data.as_ptr(), dst.wrapping_offset(off as isize), data.len()) };
             return limit;
         }
         // SAFETY: the caller's promise about the destination.

@@ -43,7 +43,7 @@ pub(crate) unsafe fn pack_all(m: Outgoing<'_>, out: &mut [u8]) {
         Some((first, _)) => {
             let from = m.buf.wrapping_offset(first as isize);
             // SAFETY: the elements form one run of `out.len()` bytes from `first` on.
-            unsafe { hpvm_copy::wide(from, out.as_mut_ptr(), out.len()) };
+            unsafe { hpvm_copy::any(from, out.as_mut_ptr(), out.len()) };
         }
         None => {
             // SAFETY: the caller's promise.
@@ -66,7 +66,7 @@ pub(crate) unsafe fn pack_part(m: Outgoing<'_>, at: u64, out: &mut [u8], bypass:
             unsafe {
                 match bypass {
                     true => non_temporal::copy(from, out.as_mut_ptr(), out.len()),
-                    false => hpvm_copy::wide(from, out.as_mut_ptr(), out.len()),
+                    false => hpvm_copy::any(from, out.as_mut_ptr(), out.len()),
                 }
             }
         }
@@ -87,7 +87,7 @@ pub(crate) unsafe fn unpack_all(buf: *mut u8, count: i64, ty: &Datatype, data: &
         Some((first, _)) => {
             let to = buf.wrapping_offset(first as isize);
             // SAFETY: the elements form one run from `first` on, at least as long as `data`.
-            unsafe { hpvm_copy::wide(data.as_ptr(), to, data.len()) };
+            unsafe { hpvm_copy::any(data.as_ptr(), to, data.len()) };
         }
         None => {
             // SAFETY: the caller's promise.

@@ -3,7 +3,7 @@
 use crate::harness::{P, Part, Shared, ended, hash};
 use hpvm_mpi::coll::shm::{MAX_SLOT, Shm, ShmCollective, Sides, What};
 use hpvm_mpi::coll::{Combine, Plan, Root};
-use hpvm_mpi::datatype::Datatype;
+use hpvm_mpi::datatype::{Datatype, TypeRef};
 use hpvm_mpi::op::{Op, Predef};
 use hpvm_mpi::pt2pt::{Incoming, Outgoing};
 use hpvm_mpi::{Comm, Group, ReqId};
@@ -238,10 +238,10 @@ fn begin(p: &mut P, comm: &Arc<Comm>, shared: &Shared, number: u64, sum: &Arc<Op
             sent.as_ptr().cast()
         }),
         send_count: if absolute { 1 } else { count as i64 },
-        send_ty: if absolute { block_at(&sent, count) } else { ty.clone() },
+        send_ty: TypeRef::new(&if absolute { block_at(&sent, count) } else { ty.clone() }),
         recv: recv.as_mut_ptr().cast(),
         recv_count: count as i64,
-        recv_ty: ty.clone(),
+        recv_ty: TypeRef::new(ty),
     };
     let sums = || (0..count).map(|i| (0..n).map(|m| value(m, i)).sum()).collect::<Vec<u64>>();
     let reduce = |root: Option<u32>, sent: &mut [u64], recv: &mut [u64]| What::Reduce {
@@ -268,7 +268,7 @@ fn begin(p: &mut P, comm: &Arc<Comm>, shared: &Shared, number: u64, sum: &Arc<Op
                 recv.copy_from_slice(&sent);
             }
             let buf = recv.as_mut_ptr().cast();
-            let what = What::Bcast { root, buf, count: count as i64, ty: ty.clone() };
+            let what = What::Bcast { root, buf, count: count as i64, ty: TypeRef::new(ty) };
             (what, (0..count).map(|i| value(root.into(), i)).collect())
         }
         2 => {
@@ -295,7 +295,7 @@ fn begin(p: &mut P, comm: &Arc<Comm>, shared: &Shared, number: u64, sum: &Arc<Op
             let mut sides = sides(&mut recv);
             if !at_root && sides.send.is_none() {
                 sides.send = Some(sent.as_ptr().cast());
-                (sides.send_count, sides.send_ty) = (count as i64, ty.clone());
+                (sides.send_count, sides.send_ty) = (count as i64, TypeRef::new(ty));
             }
             let expected = all.map(|(m, i)| value(m, i)).filter(|_| at_root).collect();
             (What::Gather { root, sides }, expected)
@@ -305,7 +305,7 @@ fn begin(p: &mut P, comm: &Arc<Comm>, shared: &Shared, number: u64, sum: &Arc<Op
             let in_place = in_place && u64::from(root) == me;
             if sides.send.is_none() {
                 sides.send = Some(sent.as_ptr().cast());
-                (sides.send_count, sides.send_ty) = (count as i64, ty.clone());
+                (sides.send_count, sides.send_ty) = (count as i64, TypeRef::new(ty));
             }
             let all = (0..count).map(|i| value(root.into(), me * count + i));
             let expected = all.filter(|_| !in_place).collect();

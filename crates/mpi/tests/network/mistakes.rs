@@ -3,6 +3,7 @@
 
 use crate::data::word_type;
 use hpvm_mpi::coll::shm::{Shm, ShmCollective, Sides, What};
+use hpvm_mpi::datatype::TypeRef;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::op::Predef;
 use hpvm_mpi::pt2pt::Incoming;
@@ -115,10 +116,10 @@ impl Job {
             let sides = Sides {
                 send: Some(sent.as_ptr().cast()),
                 send_count: lengths(rank).sent as i64,
-                send_ty: word_type().clone(),
+                send_ty: TypeRef::new(word_type()),
                 recv: received.as_mut_ptr().cast(),
                 recv_count: lengths(rank).received as i64,
-                recv_ty: word_type().clone(),
+                recv_ty: TypeRef::new(word_type()),
             };
             if to_all { What::Alltoall(sides) } else { What::Allgather(sides) }
         });
@@ -220,7 +221,7 @@ fn a_broadcast_of_less_than_expected() {
                     count,
                     ty: word_type(),
                 };
-                What::Bcast { root: 0, buf, count, ty: ty.clone() }
+                What::Bcast { root: 0, buf, count, ty: TypeRef::new(ty) }
             });
             assert!(ends.iter().any(Result::is_err), "{ends:?}");
             job.others_are_right();

@@ -103,17 +103,23 @@ fn misplaced(what: &str) -> Error {
 }
 
 /// Refuses `MPI_IN_PLACE`.
+#[inline(always)]
 fn real(what: &str, buf: *const c_void) -> Result<()> {
     if is_in_place(buf) { Err(misplaced(what)) } else { Ok(()) }
 }
 
 /// Refuses one buffer for input and output.
+#[inline(always)]
 pub fn apart(send: *const u8, recv: *const u8, bytes: i64) -> Result<()> {
     if bytes > 0 && !send.is_null() && core::ptr::eq(send, recv) {
-        let text = "sendbuf and recvbuf are the same address; use MPI_IN_PLACE instead";
-        return Err(wrong(Class::Buffer, text));
+        return Err(same_address());
     }
     Ok(())
+}
+
+#[cold]
+fn same_address() -> Error {
+    wrong(Class::Buffer, "sendbuf and recvbuf are the same address; use MPI_IN_PLACE instead")
 }
 
 /// Refuses the same block for the input and the output of one of `n` peers.
@@ -130,6 +136,7 @@ impl<'a> Call<'a> {
     }
 
     /// A send buffer that is not in place.
+    #[inline(always)]
     pub fn send(&self, (buf, count, datatype): Out) -> Result<Outgoing<'a>> {
         real("sendbuf", buf)?;
         let m = check::outgoing(&self.world.objects, buf, count, datatype)?;
@@ -140,6 +147,7 @@ impl<'a> Call<'a> {
     }
 
     /// A receive buffer that is not in place.
+    #[inline(always)]
     pub fn recv(&self, (buf, count, datatype): In) -> Result<Incoming<'a>> {
         real("recvbuf", buf)?;
         let m = check::incoming(&self.world.objects, buf, count, datatype)?;
@@ -150,6 +158,7 @@ impl<'a> Call<'a> {
     }
 
     /// Whether `buf` is `MPI_IN_PLACE`, which on intercommunicators it never may be.
+    #[inline(always)]
     pub fn in_place(&self, buf: *const c_void) -> Result<bool> {
         match is_in_place(buf) {
             true if self.comm().is_inter() => Err(misplaced("sendbuf")),
@@ -227,6 +236,7 @@ impl<'a> Call<'a> {
     }
 
     /// The root argument and this process's part.
+    #[inline(always)]
     pub fn root(&self, root: c_int) -> Result<Part> {
         let comm = self.comm();
         let inter = comm.is_inter();

@@ -30,6 +30,7 @@ pub(super) unsafe fn barrier_plan(c: Call<'_>) -> Result<Plan> {
 }
 
 /// The send side of an operation that all ranks may do in place.
+#[inline(always)]
 fn sent(c: Call<'_>, send: Out) -> Result<Option<Outgoing<'_>>> {
     if c.in_place(send.0)? { Ok(None) } else { c.send(send).map(Some) }
 }
@@ -37,6 +38,7 @@ fn sent(c: Call<'_>, send: Out) -> Result<Option<Outgoing<'_>>> {
 /// The buffers of an exchange; no send buffer for `MPI_IN_PLACE`.
 type Buffers<'a> = (Option<Outgoing<'a>>, Incoming<'a>);
 
+#[inline(always)]
 fn allgather_sides(c: Call<'_>, send: Out, recv: In) -> Result<Buffers<'_>> {
     let recv = c.recv(recv)?;
     let send = sent(c, send)?;
@@ -64,6 +66,7 @@ pub(super) unsafe fn allgatherv_plan(c: Call<'_>, send: Out, recv: InV) -> Resul
     Ok(c.plan().allgatherv(send, recv.varied()))
 }
 
+#[inline(always)]
 fn alltoall_sides(c: Call<'_>, send: Out, recv: In) -> Result<Buffers<'_>> {
     let recv = c.recv(recv)?;
     let send = sent(c, send)?;

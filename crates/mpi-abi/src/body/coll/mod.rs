@@ -68,9 +68,8 @@ unsafe fn blocking(
     plan: impl FnOnce(Call<'_>) -> Result<Plan>,
 ) -> c_int {
     on_comm(function, comm, |w| {
-        let object = w.objects.comm(comm)?.clone();
         // SAFETY: the caller's promise.
-        unsafe { by_messages(w, &object, function, plan) }
+        unsafe { by_messages(w, comm, function, plan) }
     })
 }
 
@@ -90,9 +89,8 @@ unsafe fn blocking_small(
         if unsafe { try_slots(w, comm, function, small)? } {
             return Ok(());
         }
-        let object = w.objects.comm(comm)?.clone();
         // SAFETY: as above.
-        unsafe { by_messages(w, &object, function, plan) }
+        unsafe { by_messages(w, comm, function, plan) }
     })
 }
 
@@ -100,18 +98,21 @@ unsafe fn blocking_small(
 /// As for `blocking`.
 unsafe fn by_messages(
     w: &mut Entered,
-    object: &Arc<CommObject>,
+    comm: MPI_Comm,
     function: &'static str,
     plan: impl FnOnce(Call<'_>) -> Result<Plan>,
 ) -> Result<()> {
+    let object = w.objects.comm(comm)?;
     let notes = if w.audit { Some(Notes::new()) } else { None };
     let mut plan = plan(Call { world: w, object, notes: notes.as_ref() })?;
     plan.name = function;
     if let Some(notes) = notes {
-        audit::compare(w, object, function, &notes)?;
+        let object = object.clone();
+        audit::compare(w, &object, function, &notes)?;
     }
+    let World { process, objects, .. } = &mut **w;
     // SAFETY: the program keeps its buffers during the call, and we wait below.
-    let id = unsafe { w.process.start_collective(&object.comm, plan) };
+    let id = unsafe { process.start_collective(&objects.comm(comm)?.comm, plan) };
     w.complete_new(id).map(drop)
 }
 

@@ -28,6 +28,7 @@ pub(super) unsafe fn bcast_plan(c: Call<'_>, buffer: In, root: c_int) -> Result<
 /// The buffers of a gather or a scatter: none for `MPI_IN_PLACE`, nor where a member has none.
 type Buffers<'a> = (Part, Option<Outgoing<'a>>, Option<Incoming<'a>>);
 
+#[inline(always)]
 fn gather_sides(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Buffers<'_>> {
     let part = c.root(root)?;
     let recv = part.is_root.then(|| c.recv(recv)).transpose()?;
@@ -51,6 +52,7 @@ pub(super) unsafe fn gather_plan(c: Call<'_>, send: Out, recv: In, root: c_int) 
 }
 
 /// The send side of a gather.
+#[inline(always)]
 fn gathered(c: Call<'_>, send: Out, is_leaf: bool, may: bool) -> Result<Option<Outgoing<'_>>> {
     match !is_leaf || (may && c.in_place(send.0)?) {
         true => Ok(None),
@@ -70,6 +72,7 @@ pub(super) unsafe fn gatherv_plan(c: Call<'_>, send: Out, recv: InV, root: c_int
     Ok(c.plan().gatherv(part.root, send, recv.as_ref().map(|v| v.varied())))
 }
 
+#[inline(always)]
 fn scatter_sides(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Buffers<'_>> {
     let part = c.root(root)?;
     let send = part.is_root.then(|| c.send(send)).transpose()?;

@@ -36,6 +36,9 @@ pub unsafe fn try_slots(
         return Ok(false);
     };
     if !w.process.goes_by_slots(&object.comm, &what, bytes) {
+        if w.process.goes_by_messages(&object.comm, &what, bytes) {
+            return Ok(false);
+        }
         // SAFETY: the caller's promise.
         return unsafe { other_way(w, comm, function, bytes, what) };
     }

@@ -12,7 +12,7 @@ mod rooted;
 pub use reduction::Combine;
 
 use crate::comm::Comm;
-use crate::datatype::Datatype;
+use crate::datatype::{Datatype, TypeRef};
 use crate::engine::process::Process;
 use crate::op::Op;
 use crate::pt2pt::{Incoming, Outgoing};
@@ -91,8 +91,8 @@ impl Plan {
 pub struct Data {
     pub send: *const u8,
     pub recv: *mut u8,
-    pub send_ty: Arc<Datatype>,
-    pub recv_ty: Arc<Datatype>,
+    pub send_ty: TypeRef,
+    pub recv_ty: TypeRef,
     /// Per-peer types of the `w` operations.
     pub send_types: Vec<Arc<Datatype>>,
     pub recv_types: Vec<Arc<Datatype>>,
@@ -114,8 +114,8 @@ impl Data {
         Data {
             send,
             recv,
-            send_ty: send_ty.clone(),
-            recv_ty: recv_ty.clone(),
+            send_ty: TypeRef::new(send_ty),
+            recv_ty: TypeRef::new(recv_ty),
             send_types: Vec::new(),
             recv_types: Vec::new(),
         }

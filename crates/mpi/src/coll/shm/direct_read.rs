@@ -257,7 +257,10 @@ impl DirectRead<'_> {
         self.members.finish(p, self.number)?;
         if self.refused {
             // Relaxed: see `Use`. All members do so.
-            self.members.used().said.fetch_and(!READS, Ordering::Relaxed);
+            let used = self.members.used();
+            used.said.fetch_and(!READS, Ordering::Relaxed);
+            // Relaxed: see `Use`. What went by messages may have another way now.
+            used.messages_above.iter().for_each(|above| above.store(u64::MAX, Ordering::Relaxed));
             self.restore();
             // The other way finds it again.
             self.error = None;

@@ -170,7 +170,7 @@ impl Exchange<'_> {
             }
             _ => match self.what.shown(rank, size) {
                 Shown::Run(from, len) => run(from, len),
-                shown @ (Shown::Elements(_) | Shown::Both(..)) => {
+                shown @ (Shown::Elements(_) | Shown::Others(..)) => {
                     // SAFETY: the caller's promise.
                     post(shown.len(), &mut |out| unsafe { shown.write(out) })
                 }

@@ -53,7 +53,7 @@ const MAX_MEMBERS: u32 = 64;
 
 /// What a communicator knows of its slots. One thread at a time is in a collective on it (MPI 5.0,
 /// section 12.6.1), so the fields order nothing.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Use {
     stage: AtomicU8,
     /// What all members have said of long data: 0, or `SAID` and others.
@@ -68,6 +68,9 @@ pub(crate) struct Use {
     /// For each kind of collective ([`What::kind`]) the bytes up to which it goes through slots without further
     /// questions. The same on all members.
     slots_up_to: [AtomicU32; KINDS],
+    /// For each kind of collective but the barrier the bytes above which it goes by messages without further questions,
+    /// once the members have told each other what that depends on. The same on all members.
+    messages_above: [AtomicU64; SMALL],
     /// In a process that counts what it sends to whom, the same between two collectives, while `slots_up_to` is 0: each
     /// of them then asks, and is counted ([`Process::veil_slots`]).
     veiled: [AtomicU32; KINDS],
@@ -115,6 +118,22 @@ pub trait ShmCollective {
     /// Whether data are so long that others work on them for a while.
     fn is_long(&self) -> bool {
         false
+    }
+}
+
+impl Default for Use {
+    fn default() -> Use {
+        Use {
+            stage: AtomicU8::new(NEW),
+            said: AtomicU8::default(),
+            index: AtomicU32::default(),
+            number: AtomicU64::default(),
+            safe: AtomicU64::default(),
+            slots_up_to: Default::default(),
+            messages_above: [const { AtomicU64::new(u64::MAX) }; SMALL],
+            veiled: Default::default(),
+            staging: OnceLock::new(),
+        }
     }
 }
 

@@ -131,6 +131,7 @@ impl Hierarchical<'_> {
 
 impl Sides {
     /// The block for `member`.
+    #[inline(always)]
     pub(super) fn part(&self, member: u32) -> Outgoing<'_> {
         let Some(send) = self.send else {
             let block = self.block(member);

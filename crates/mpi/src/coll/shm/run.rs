@@ -74,6 +74,15 @@ impl<T: Transport> Process<T> {
         bytes.wrapping_sub(1) < u64::from(limit)
     }
 
+    /// Whether `what`, of which a member shows up to `bytes`, goes by messages for sure. The same on all members.
+    #[inline(always)]
+    pub fn goes_by_messages(&self, comm: &Comm, what: &What, bytes: u64) -> bool {
+        what.small().is_some_and(|small| {
+            let limit = &comm.coll_slots().messages_above[small as usize];
+            bytes > limit.load(Ordering::Relaxed) // relaxed: see `Use`
+        })
+    }
+
     /// The same between two collectives of a process that counts them ([`Process::veil_slots`]).
     pub fn goes_by_veiled_slots(&self, comm: &Comm, what: &What, bytes: u64) -> bool {
         // Relaxed: see `Use`.
@@ -183,7 +192,15 @@ impl<'a> Long<'a> {
         // SAFETY: the caller's promise, for all of them.
         self.step = unsafe {
             match way {
-                Way::Messages => Step::Messages,
+                Way::Messages => {
+                    if !p.carriers_tuned {
+                        let limit = select::messages_above(small, &facts);
+                        // Relaxed: see `Use`.
+                        comm.coll_slots().messages_above[small as usize]
+                            .store(limit, Ordering::Relaxed);
+                    }
+                    Step::Messages
+                }
                 Way::Slots => {
                     if !p.carriers_tuned {
                         let limit = select::slots_up_to(small, &facts) as u32;

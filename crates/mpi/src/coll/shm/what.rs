@@ -4,7 +4,7 @@ use crate::comm::Comm;
 use crate::datatype::{Predefined, TypeRef};
 use crate::error::{Class, Error, Result};
 use crate::op::Predef;
-use crate::pt2pt::{Incoming, Outgoing, pack_all, packed_size, unpack_all};
+use crate::pt2pt::{Incoming, Outgoing, pack_all, pack_part, packed_size, unpack_all};
 use hpvm_coll::select::{SMALL, Small};
 use hpvm_wire::coll_slots::CollSlots;
 
@@ -74,8 +74,8 @@ pub(super) enum Shown<'a> {
     /// So many bytes that lie next to each other.
     Run(*const u8, usize),
     Elements(Outgoing<'a>),
-    /// The elements of the one and then of the other.
-    Both(Outgoing<'a>, Outgoing<'a>),
+    /// A block for everybody, but the own one, which begins behind so many packed bytes and has so many.
+    Others(Outgoing<'a>, (usize, usize)),
 }
 
 impl Shown<'_> {
@@ -85,7 +85,7 @@ impl Shown<'_> {
             Shown::Nothing => 0,
             Shown::Run(_, len) => *len,
             Shown::Elements(m) => m.packed_size() as usize,
-            Shown::Both(a, b) => (a.packed_size() + b.packed_size()) as usize,
+            Shown::Others(m, (_, own)) => m.packed_size() as usize - own,
         }
     }
 
@@ -97,14 +97,12 @@ impl Shown<'_> {
         unsafe {
             match self {
                 Shown::Nothing => {}
-                Shown::Run(from, _) => {
-                    core::ptr::copy_nonoverlapping(*from, out.as_mut_ptr(), out.len());
-                }
+                Shown::Run(from, _) => hpvm_copy::any(*from, out.as_mut_ptr(), out.len()),
                 Shown::Elements(m) => pack_all(*m, out),
-                Shown::Both(a, b) => {
-                    let (first, second) = out.split_at_mut(a.packed_size() as usize);
-                    pack_all(*a, first);
-                    pack_all(*b, second);
+                Shown::Others(m, (at, own)) => {
+                    let (before, behind) = out.split_at_mut(*at);
+                    pack_part(*m, 0, before, false);
+                    pack_part(*m, (at + own) as u64, behind, false);
                 }
             }
         }
@@ -174,9 +172,9 @@ impl What {
             What::Allgather(sides) | What::Gather { sides, .. } => {
                 Shown::Elements(sides.own_part(rank))
             }
-            // The own block is not for others.
             What::Alltoall(sides) | What::Scatter { sides, .. } => {
-                Shown::Both(sides.parts(0, rank), sides.parts(rank + 1, size))
+                let own = sides.part(rank).packed_size() as usize;
+                Shown::Others(sides.all_parts(size), (own * rank as usize, own))
             }
         }
     }
@@ -192,6 +190,7 @@ impl What {
 
 impl Sides {
     /// What member `rank` contributes to an allgather.
+    #[inline(always)]
     pub(super) fn own_part(&self, rank: u32) -> Outgoing<'_> {
         match self.send {
             Some(buf) => Outgoing { buf, count: self.send_count, ty: &self.send_ty },
@@ -202,7 +201,8 @@ impl Sides {
         }
     }
 
-    /// What a member of `n` contributes to an alltoall: a block for everybody.
+    /// What a member of `n` contributes to an alltoall, or the root to a scatter: a block for everybody.
+    #[inline(always)]
     pub(super) fn all_parts(&self, n: u32) -> Outgoing<'_> {
         let n = i64::from(n);
         match self.send {
@@ -214,14 +214,8 @@ impl Sides {
         }
     }
 
-    /// The blocks for the members from `first` to before `end`.
-    #[inline(always)]
-    fn parts(&self, first: u32, end: u32) -> Outgoing<'_> {
-        let Outgoing { buf, count, ty } = self.part(first);
-        Outgoing { buf, count: count * i64::from(end - first), ty }
-    }
-
     /// Where the block of `member` goes.
+    #[inline(always)]
     pub(super) fn block(&self, member: u32) -> Incoming<'_> {
         let away = self.recv_ty.extent().wrapping_mul(self.recv_count) * i64::from(member);
         let buf = self.recv.wrapping_offset(away as isize);
@@ -229,6 +223,7 @@ impl Sides {
     }
 
     /// Where the only block goes.
+    #[inline(always)]
     pub(super) fn whole(&self) -> Incoming<'_> {
         Incoming { buf: self.recv, count: self.recv_count, ty: &self.recv_ty }
     }
@@ -237,6 +232,7 @@ impl Sides {
     ///
     /// # Safety
     /// The buffers are valid.
+    #[inline(always)]
     pub(super) unsafe fn copy_own(from: Outgoing<'_>, to: Incoming<'_>) {
         // SAFETY: the caller's promise; the standard forbids that they overlap.
         unsafe { crate::datatype::copy(from.buf, from.count, from.ty, to.buf, to.count, to.ty) };
