@@ -65,12 +65,7 @@ pub fn choice() -> usize {
 }
 
 /// The processor that the process at `me`, on processor `here - 1`, should move to.
-fn better(
-    shown: &[u32],
-    me: usize,
-    here: u32,
-    may_use: impl Fn(usize) -> bool,
-) -> Option<usize> {
+fn better(shown: &[u32], me: usize, here: u32, may_use: impl Fn(usize) -> bool) -> Option<usize> {
     // As long as somebody has not said where it is, the counts mean nothing.
     if here == 0 || shown.iter().any(|p| *p == 0 || *p as usize > PROCESSORS) {
         return None;
