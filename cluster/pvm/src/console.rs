@@ -11,12 +11,15 @@ pub mod line;
 mod print;
 
 use crate::client;
+use crate::sys;
 use command::Next;
 use hpvm_pvm::connection::Connection;
 use hpvm_pvm::protocol::Identity;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 
 const USAGE: &str = "usage: pvm [-n NAME] [FILE]
 
@@ -82,8 +85,8 @@ pub fn main(args: &[OsString]) -> i32 {
     let mut console =
         Console { connection, identity, aliases: BTreeMap::new(), jobs: print::Jobs::default() };
     let done = match script {
-        None => console.run(io::stdin().lock(), io::stdin().is_terminal()),
-        Some(script) => console.run(&script[..], false),
+        None => console.interact(),
+        Some(script) => console.run(BufReader::new(&script[..]), None, false),
     };
     match done {
         Ok(()) => 0,
@@ -107,12 +110,29 @@ fn usage(cause: &str) -> i32 {
 }
 
 impl Console {
-    fn run(&mut self, mut input: impl BufRead, prompt: bool) -> io::Result<()> {
+    /// Commands from standard input.
+    fn interact(&mut self) -> io::Result<()> {
+        let stdin = io::stdin();
+        // A reader of its own, which says whether it has a line already.
+        let input = File::from(stdin.as_fd().try_clone_to_owned()?);
+        self.run(BufReader::new(input), Some(stdin.as_raw_fd()), stdin.is_terminal())
+    }
+
+    /// Commands from `input`. Output of tasks is printed as it comes, also while a command is waited for at `waits`.
+    fn run(
+        &mut self,
+        mut input: BufReader<impl Read>,
+        waits: Option<RawFd>,
+        prompt: bool,
+    ) -> io::Result<()> {
         let mut line = Vec::new();
         loop {
             if prompt {
                 print!("pvm> ");
                 io::stdout().flush()?;
+            }
+            if let Some(fd) = waits.filter(|_| input.buffer().is_empty()) {
+                self.print_until_input(fd)?;
             }
             line.clear();
             if input.read_until(b'\n', &mut line)? == 0 {
@@ -129,6 +149,21 @@ impl Console {
                 Err(cause) => return Err(cause),
             }
             self.jobs.print(&mut self.connection)?;
+        }
+    }
+
+    fn print_until_input(&mut self, fd: RawFd) -> io::Result<()> {
+        let waiting = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        loop {
+            let mut fds = [waiting(fd), waiting(self.connection.stream().as_raw_fd())];
+            sys::poll(&mut fds, -1);
+            if fds[1].revents != 0 {
+                self.connection.look()?;
+                self.jobs.print(&mut self.connection)?;
+            }
+            if fds[0].revents != 0 {
+                return Ok(());
+            }
         }
     }
 

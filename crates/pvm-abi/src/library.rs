@@ -76,12 +76,13 @@ pub struct Library {
     told_full: bool,
 }
 
-/// A receive that finds its message while it polls polls longer the next time, and one that sleeps less: between these.
+/// A receive whose message comes soon polls longer the next time, and one that gives up polling half as long: between these.
 const SHORTEST_SPIN: Duration = Duration::from_micros(2);
 const LONGEST_SPIN: Duration = Duration::from_micros(100);
-/// The same where messages come from other hosts, whose tasks do not want this processor: to wake up costs several times what such a
-/// message takes. One that came so soon after the call that it was worth polling for says that the next one may, too.
+/// The same where messages come from other hosts: to wake up costs several times what such a message takes.
 const AWAY_SPIN: Duration = Duration::from_micros(200);
+/// A message that came so soon after the call was worth polling for, even if this receive slept: two tasks that both sleep wake each
+/// other later than they would poll, and would never poll longer.
 const SOON: Duration = Duration::from_micros(300);
 /// From then on others that want the processor get it while we poll.
 const ALONE: Duration = Duration::from_micros(20);
@@ -182,15 +183,13 @@ impl Library {
         }
     }
 
-    /// How long the next receive polls: this one found its message while it `polled`, or not.
-    fn learn(&mut self, number: c_int, since: Instant, polled: bool) {
+    /// How long the next receive polls: this one has waited since then.
+    fn learn(&mut self, number: c_int, since: Instant) {
         let own = self.task.as_ref().map_or(0, Task::tid);
         let source = self.buffers().get(number).map_or(own, |message| message.head.source);
         let away = tid::is_task(source) && tid::host_of(source) != tid::host_of(own);
-        if away && since.elapsed() < SOON {
-            self.spin = AWAY_SPIN;
-        } else if polled {
-            self.spin = (self.spin * 2).min(LONGEST_SPIN);
+        if since.elapsed() < SOON {
+            self.spin = if away { AWAY_SPIN } else { LONGEST_SPIN };
         }
     }
 
@@ -315,7 +314,7 @@ pub fn wait(pattern: Pattern, until: Until) -> Result<Option<c_int>, Code> {
         };
         if let Found::Message(number) = found {
             if let Some(since) = spinning {
-                library.learn(number, since, !thoroughly);
+                library.learn(number, since);
             }
             return Ok(Some(number));
         }
@@ -330,10 +329,8 @@ pub fn wait(pattern: Pattern, until: Until) -> Result<Option<c_int>, Code> {
         }
         let since = *spinning.get_or_insert_with(Instant::now);
         if !thoroughly && library.polls_on(since.elapsed(), &mut looked_around) {
-            let gives_way = since.elapsed() > ALONE
-                && library.task.as_ref().is_some_and(|task| !task.direct.incoming.is_empty());
             drop(library);
-            if gives_way {
+            if since.elapsed() > ALONE {
                 std::thread::yield_now();
             }
             core::hint::spin_loop();

@@ -18,6 +18,7 @@
 mod accumulators;
 mod cache;
 mod carrier;
+mod chores;
 mod content;
 mod directory;
 mod fault;

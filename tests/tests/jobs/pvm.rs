@@ -128,6 +128,23 @@ fn the_console_reads_a_script() {
     assert_eq!(output.matches("] hello\n").count(), 2, "{output}");
 }
 
+/// What tasks write is seen when they write it, not when the next command comes.
+#[test]
+fn the_console_prints_output_while_it_waits_for_a_command() {
+    let mut command = task(&prefix().join("bin/pvm"));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut console = command.spawn().expect("a console");
+    let mut input = console.stdin.take().expect("a pipe");
+    let spawn = format!("spawn -> {} child\n", program("hello").display());
+    input.write_all(spawn.as_bytes()).expect("written");
+    let output = BufReader::new(console.stdout.take().expect("a pipe"));
+    let mut lines = output.lines().map(|line| line.expect("a line"));
+    assert!(lines.any(|line| line.ends_with("] hello")));
+    assert!(lines.any(|line| line == "[1] finished"));
+    input.write_all(b"halt\n").expect("the console is still there");
+    assert!(console.wait().expect("a console").success());
+}
+
 /// `halt` ends tasks that wait for ever, those that were started by hand and those that were spawned.
 #[test]
 fn halt_ends_all_tasks() {

@@ -1,7 +1,7 @@
 //! Links between a sender and a receiver in one process.
 
 use super::incoming::Incoming;
-use super::outgoing::{Carrier, Outgoing};
+use super::outgoing::{self, Carrier, Outgoing};
 use super::segment::Segment;
 use hpvm_pvm::Tid;
 use hpvm_pvm::buffers::Head;
@@ -91,6 +91,23 @@ fn messages_of_all_lengths_arrive_in_order_while_the_receiver_reads() {
     });
     check(&take(&segments, lengths().len()));
     sender.join().expect("the sender");
+}
+
+/// A sender sees where its receiver waits, and whether it sleeps.
+#[test]
+fn a_receiver_shows_itself() {
+    let (to, segments) = channel();
+    let mut carrier = ToChannel { to, gives_up: true };
+    let link = Outgoing::open(2, ENOUGH, &mut carrier).expect("opens");
+    let shown = |awake, processor, knows| outgoing::Receiver { awake, processor, knows };
+    assert_eq!(link.receiver(), shown(true, 0, 0));
+    let (_, segment) = segments.recv().expect("the first segment");
+    let incoming = Incoming::new(1, segment);
+    incoming.show(5, 3);
+    assert!(incoming.arm(), "nothing is there");
+    assert_eq!(link.receiver(), shown(false, 5, 3));
+    incoming.disarm();
+    assert_eq!(link.receiver(), shown(true, 5, 3));
 }
 
 #[test]
