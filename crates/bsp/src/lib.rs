@@ -22,6 +22,7 @@ pub mod carrier;
 pub mod conflict;
 pub mod counts;
 pub mod fault;
+mod lane;
 mod outbox;
 mod prefetch;
 mod process;
