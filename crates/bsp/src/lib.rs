@@ -22,7 +22,6 @@ pub mod carrier;
 pub mod conflict;
 pub mod counts;
 pub mod fault;
-mod lane;
 mod outbox;
 mod prefetch;
 mod process;
@@ -31,6 +30,7 @@ mod races;
 mod record;
 mod registry;
 mod superstep;
+mod tip;
 
 pub use buffer::{Buffer, Memory};
 pub use carrier::{Carrier, Shown, Tag};

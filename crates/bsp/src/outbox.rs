@@ -2,11 +2,11 @@
 
 use crate::buffer::{Buffer, Memory};
 use crate::fault::Fault;
-use crate::lane::{Alike, Lane, copy_small};
 use crate::record::{HEADER, Header, Kind, OFFSET, RECORD_ALIGN, Shape, length_and_count};
 use crate::registry::Block;
+use crate::tip::{Alike, Tip, copy_small};
 
-/// The record that the lane's accesses are added to.
+/// The record that the tip's accesses are added to.
 #[derive(Clone, Copy)]
 struct Open {
     alike: Alike,
@@ -37,9 +37,9 @@ pub struct Large {
 
 #[repr(C)]
 pub struct Outbox {
-    lane: Lane,
+    tip: Tip,
     pub buffer: Buffer,
-    /// `None`: the lane takes nothing.
+    /// `None`: the tip takes nothing.
     open: Option<Open>,
     /// Where the gets want their bytes, small and large ones, in the order of their records.
     pub wanted: Vec<*mut u8>,
@@ -54,7 +54,7 @@ pub struct Outbox {
 impl Outbox {
     pub fn new(memory: &'static Memory) -> Outbox {
         Outbox {
-            lane: Lane::CLOSED,
+            tip: Tip::CLOSED,
             buffer: Buffer::new(memory),
             open: None,
             wanted: Vec::new(),
@@ -77,13 +77,13 @@ impl Outbox {
         len: i32,
     ) -> bool {
         // SAFETY: the caller vouches for the source.
-        unsafe { self.lane.put(base, offset as u32, from, len as u32) }
+        unsafe { self.tip.put(base, offset as u32, from, len as u32) }
     }
 
     /// A get like the last one; false: `get` has to do it.
     #[inline(always)]
     pub fn get_again(&mut self, base: *const u8, offset: i32, into: *mut u8, len: i32) -> bool {
-        self.lane.get(base, offset as u32, into, len as u32, &mut self.wanted)
+        self.tip.get(base, offset as u32, into, len as u32, &mut self.wanted)
     }
 
     /// A message of a word like the last one; false: `message` has to do it.
@@ -99,7 +99,7 @@ impl Outbox {
         len: i32,
     ) -> bool {
         // SAFETY: the caller vouches for the sources.
-        unsafe { self.lane.message(tag, tag_len, from, len as u32) }
+        unsafe { self.tip.message(tag, tag_len, from, len as u32) }
     }
 
     /// A small put: `len` bytes, at least one, at an offset at which the block has them.
@@ -117,8 +117,8 @@ impl Outbox {
         let alike = Alike { kind: Kind::Puts, len, hp };
         loop {
             let open = self.opened(alike, block.base);
-            // SAFETY: the caller vouches for the source, and the lane's accesses are as long.
-            if open.is_some() && unsafe { self.lane.add_put(offset, from, len as usize) } {
+            // SAFETY: the caller vouches for the source, and the tip's accesses are as long.
+            if open.is_some() && unsafe { self.tip.add_put(offset, from, len as usize) } {
                 return Ok(());
             }
             self.make_room(open, alike, block, offset, std::ptr::null_mut())?;
@@ -137,7 +137,7 @@ impl Outbox {
         let alike = Alike { kind: Kind::Gets, len, hp };
         loop {
             let open = self.opened(alike, block.base);
-            if open.is_some() && self.lane.add_get(offset, into, len, &mut self.wanted) {
+            if open.is_some() && self.tip.add_get(offset, into, len, &mut self.wanted) {
                 return Ok(());
             }
             self.make_room(open, alike, block, offset, into)?;
@@ -162,7 +162,7 @@ impl Outbox {
             // SAFETY: the caller vouches for the sources; the shape follows from the lengths, and the tags of a superstep
             // have one length.
             let added = open.is_some()
-                && unsafe { self.lane.add_message(tag, tag_len, from, bytes, shape.tag) };
+                && unsafe { self.tip.add_message(tag, tag_len, from, bytes, shape.tag) };
             if added {
                 return Ok(());
             }
@@ -179,7 +179,7 @@ impl Outbox {
         self.open.filter(|open| open.alike == alike && open.base == base)
     }
 
-    /// Makes sure that the lane takes an access; `open` is the open record if it is like this. `into` is where a get wants
+    /// Makes sure that the tip takes an access; `open` is the open record if it is like this. `into` is where a get wants
     /// its bytes.
     #[cold]
     fn make_room(
@@ -192,8 +192,8 @@ impl Outbox {
     ) -> Result<(), Fault> {
         let puts = alike.kind == Kind::Puts;
         match open {
-            Some(open) if self.lane.in_a_row() => {
-                if offset == self.lane.next() && puts {
+            Some(open) if self.tip.in_a_row() => {
+                if offset == self.tip.next() && puts {
                     self.settle(&open);
                     return self.lengthen(alike, block, offset);
                 }
@@ -202,7 +202,7 @@ impl Outbox {
                 }
             }
             Some(open) if self.count(&open) < MANY => {
-                let entry = self.lane.entry();
+                let entry = self.tip.entry();
                 self.settle(&open);
                 return self.spread(alike, block, entry);
             }
@@ -216,19 +216,19 @@ impl Outbox {
         }
         self.wanted.push(into);
         let (end, origin) = (block.size + 1 - alike.len, into.wrapping_sub(offset as usize));
-        self.lane = Lane::row(alike, block.base, offset, end, origin);
+        self.tip = Tip::row(alike, block.base, offset, end, origin);
         Ok(())
     }
 
     /// Bytes that are in a row.
     fn row(&self, open: &Open) -> usize {
-        (self.lane.next() - open.first) as usize
+        (self.tip.next() - open.first) as usize
     }
 
     /// Accesses that are not in a row.
     fn count(&self, open: &Open) -> usize {
         let body = self.buffer.as_ptr().addr() + open.body;
-        (self.lane.place().addr() - body) / self.lane.entry()
+        (self.tip.place().addr() - body) / self.tip.entry()
     }
 
     /// Makes room behind a row of puts, of which `next` is the offset that goes on.
@@ -238,7 +238,7 @@ impl Outbox {
         // Of the block, and of the buffer.
         let room = u32::try_from(self.buffer.room()).unwrap_or(u32::MAX);
         let bytes = block.size.min(next.saturating_add(room));
-        self.lane = Lane::row(alike, block.base, next, bytes + 1 - alike.len, origin);
+        self.tip = Tip::row(alike, block.base, next, bytes + 1 - alike.len, origin);
         Ok(())
     }
 
@@ -280,23 +280,23 @@ impl Outbox {
         let (place, room) = (self.buffer.end(), self.buffer.room());
         let limit = place.wrapping_add(room - entry);
         let reach = block.size.saturating_sub(alike.len);
-        self.lane = Lane::spread(alike, block.base, reach, entry as u32, place, limit);
+        self.tip = Tip::spread(alike, block.base, reach, entry as u32, place, limit);
         Ok(())
     }
 
-    /// Takes what was written by the lane into the buffer.
+    /// Takes what was written by the tip into the buffer.
     fn settle(&mut self, open: &Open) {
-        let end = match self.lane.in_a_row() {
-            true if open.alike.kind == Kind::Puts => self.lane.next_place(),
+        let end = match self.tip.in_a_row() {
+            true if open.alike.kind == Kind::Puts => self.tip.next_place(),
             true => return,
-            false => self.lane.place(),
+            false => self.tip.place(),
         };
         let more = end.addr() - self.buffer.end().addr();
-        // SAFETY: the lane has written up to there.
+        // SAFETY: the tip has written up to there.
         unsafe { self.buffer.advance(more) };
     }
 
-    /// Begins a record, without a lane.
+    /// Begins a record, without a tip.
     fn begin(&mut self, alike: Alike, block: Block, align: usize, first: u32) -> Result<(), Fault> {
         self.close();
         let header = self.header(alike.kind, block.slot, alike.len as usize, 0)?;
@@ -320,12 +320,12 @@ impl Outbox {
     /// Ends the open record: writes how many accesses of which length it has.
     pub fn close(&mut self) {
         let Some(open) = self.open.take() else { return };
-        let (len, count) = match self.lane.in_a_row() {
+        let (len, count) = match self.tip.in_a_row() {
             true => (self.row(&open), 1),
             false => (open.alike.len as usize, self.count(&open)),
         };
         self.settle(&open);
-        self.lane = Lane::CLOSED;
+        self.tip = Tip::CLOSED;
         if open.alike.kind == Kind::Gets {
             self.answer += count * len;
         }
@@ -383,7 +383,7 @@ impl Outbox {
     /// Forgets all but the memory.
     pub fn clear(&mut self) {
         self.buffer.clear();
-        self.lane = Lane::CLOSED;
+        self.tip = Tip::CLOSED;
         self.open = None;
         self.large.clear();
         self.wanted.clear();

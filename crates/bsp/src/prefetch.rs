@@ -13,45 +13,35 @@ const BEGIN: usize = 1024;
 const LINE: usize = 64;
 
 #[inline(always)]
-fn line(at: *const u8) {
+fn line(at: *const u8, write: bool) {
     // SAFETY: a hint, for which any address will do.
     #[cfg(target_arch = "x86_64")]
     unsafe {
-        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(at.cast());
+        use core::arch::x86_64::{_MM_HINT_ET0, _MM_HINT_T0, _mm_prefetch};
+        match write {
+            true => _mm_prefetch::<_MM_HINT_ET0>(at.cast()),
+            false => _mm_prefetch::<_MM_HINT_T0>(at.cast()),
+        }
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = at;
-}
-
-/// A line for ourselves alone. The compiler makes `_MM_HINT_ET0` a hint to read unless it knows that the processor has
-/// the other one; those that have not take it for nothing.
-#[inline(always)]
-fn own_line(at: *const u8) {
-    // SAFETY: as in `line`.
-    #[cfg(target_arch = "x86_64")]
-    unsafe {
-        core::arch::asm!("prefetchw [{}]", in(reg) at, options(nostack, preserves_flags, readonly));
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = at;
+    let _ = (at, write);
 }
 
 /// A walk is about to read at `at`, and further on.
 #[inline(always)]
 pub fn reading(at: *const u8) {
-    line(at.wrapping_add(AHEAD));
+    line(at.wrapping_add(AHEAD), false);
 }
 
 /// A message grows at `at`.
 #[inline(always)]
 pub fn writing(at: *const u8) {
-    own_line(at.wrapping_add(AHEAD));
+    line(at.wrapping_add(AHEAD), true);
 }
 
 /// The beginning of a message of `len` bytes.
 pub fn begin(start: *const u8, len: usize) {
     for at in (0..len.min(BEGIN)).step_by(LINE) {
-        line(start.wrapping_add(at));
+        line(start.wrapping_add(at), false);
     }
 }

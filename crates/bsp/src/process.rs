@@ -5,11 +5,11 @@ use crate::buffer::{Buffer, Memory, PRIVATE};
 use crate::carrier::Shown;
 use crate::counts::Counts;
 use crate::fault::Fault;
-use crate::lane::copy_small;
 use crate::outbox::{Large, Outbox};
 use crate::queue::Queue;
 use crate::record::HP;
 use crate::registry::Registry;
+use crate::tip::copy_small;
 
 /// What may be chosen; the processes of a program have the same.
 #[derive(Clone, Copy, Debug)]

@@ -5,11 +5,11 @@ use crate::carrier::{Carrier, Shown, Tag};
 use crate::conflict::Claims;
 use crate::counts::{COMMON_WORDS, Common, difference};
 use crate::fault::Fault;
-use crate::lane::copy_small;
 use crate::prefetch;
 use crate::process::Process;
 use crate::queue::Queue;
 use crate::record::{Kind, OFFSET, Record, Records, offset};
+use crate::tip::copy_small;
 
 /// A large block that comes to us.
 struct Incoming {

@@ -1,4 +1,4 @@
-//! What the next access to a process is compared with, and where it goes if it is like the last one.
+//! The tip of an outbox: what the next access is compared with, and where it goes if it is like the last one.
 //!
 //! Accesses of one kind and length to one block share a record. As long as each begins where the one before ends, they
 //! are *in a row* and become one access of the record; else each has its offset. In a row, nothing that one access
@@ -23,7 +23,7 @@ const NOWHERE: u32 = u32::MAX;
 /// One line of the cache.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub struct Lane {
+pub struct Tip {
     /// Our address of the block.
     base: *const u8,
     /// In a row: where the bytes of offset 0 would be, in the message or, of gets, where they are wanted.
@@ -43,8 +43,8 @@ pub struct Lane {
     message: u32,
 }
 
-impl Lane {
-    pub const CLOSED: Lane = Lane {
+impl Tip {
+    pub const CLOSED: Tip = Tip {
         base: std::ptr::null(),
         origin: std::ptr::null_mut(),
         place: std::ptr::dangling_mut(),
@@ -58,19 +58,19 @@ impl Lane {
         message: 0,
     };
 
-    /// A lane for accesses of this kind to our block at `base`.
-    fn of(alike: Alike, base: *const u8) -> Lane {
+    /// A tip for accesses of this kind to our block at `base`.
+    fn of(alike: Alike, base: *const u8) -> Tip {
         let len = |kind: Kind| if alike.kind == kind && !alike.hp { alike.len } else { 0 };
         let (put, get, message) = (len(Kind::Puts), len(Kind::Gets), len(Kind::Messages));
-        Lane { base, put, get, message, ..Lane::CLOSED }
+        Tip { base, put, get, message, ..Tip::CLOSED }
     }
 
-    /// A lane whose accesses come in a row: the next one at `next`, none at `end` or behind it.
-    pub fn row(alike: Alike, base: *const u8, next: u32, end: u32, origin: *mut u8) -> Lane {
-        Lane { next, end, origin, ..Lane::of(alike, base) }
+    /// A tip whose accesses come in a row: the next one at `next`, none at `end` or behind it.
+    pub fn row(alike: Alike, base: *const u8, next: u32, end: u32, origin: *mut u8) -> Tip {
+        Tip { next, end, origin, ..Tip::of(alike, base) }
     }
 
-    /// A lane of accesses with an offset each, up to `reach`, or of messages: `entry` bytes, for which there is room at
+    /// A tip of accesses with an offset each, up to `reach`, or of messages: `entry` bytes, for which there is room at
     /// `place`, and at `limit`.
     pub fn spread(
         alike: Alike,
@@ -79,8 +79,8 @@ impl Lane {
         entry: u32,
         place: *mut u8,
         limit: *const u8,
-    ) -> Lane {
-        Lane { reach, entry, place, limit, ..Lane::of(alike, base) }
+    ) -> Tip {
+        Tip { reach, entry, place, limit, ..Tip::of(alike, base) }
     }
 
     pub fn in_a_row(&self) -> bool {
@@ -140,10 +140,10 @@ impl Lane {
         }
     }
 
-    /// A put into the lane's block; false: it is not in a row, or there is no room for it.
+    /// A put into the tip's block; false: it is not in a row, or there is no room for it.
     ///
     /// # Safety
-    /// `len` bytes are readable at `from`, and are what the lane's accesses have.
+    /// `len` bytes are readable at `from`, and are what the tip's accesses have.
     #[inline(always)]
     pub unsafe fn add_put(&mut self, offset: u32, from: *const u8, len: usize) -> bool {
         if self.continues(offset) {
@@ -183,7 +183,7 @@ impl Lane {
         alike && self.add_get(offset, into, len, wanted)
     }
 
-    /// A get from the lane's block, as `add_put`.
+    /// A get from the tip's block, as `add_put`.
     #[inline(always)]
     pub fn add_get(
         &mut self,
@@ -257,10 +257,10 @@ impl Lane {
         }
     }
 
-    /// A message to the lane's queue, its payload so many bytes behind its tag; false: there is no room for it.
+    /// A message to the tip's queue, its payload so many bytes behind its tag; false: there is no room for it.
     ///
     /// # Safety
-    /// `tag_len` and `len` bytes are readable at `tag` and `from`, and the lane's messages have this shape.
+    /// `tag_len` and `len` bytes are readable at `tag` and `from`, and the tip's messages have this shape.
     #[inline(always)]
     pub unsafe fn add_message(
         &mut self,
@@ -309,10 +309,10 @@ mod tests {
 
     const BASE: *const u8 = std::ptr::without_provenance(4096);
 
-    /// A lane with room for one access that is not in a row.
-    fn spread(kind: Kind, hp: bool, place: &mut [u8; 32]) -> Lane {
+    /// A tip with room for one access that is not in a row.
+    fn spread(kind: Kind, hp: bool, place: &mut [u8; 32]) -> Tip {
         let start = place.as_mut_ptr();
-        Lane::spread(Alike { kind, len: 8, hp }, BASE, 100, 12, start, start)
+        Tip::spread(Alike { kind, len: 8, hp }, BASE, 100, 12, start, start)
     }
 
     #[test]
@@ -320,50 +320,50 @@ mod tests {
         let (mut bytes, data) = ([0; 32], 7_u64);
         let from = (&raw const data).cast();
         for (kind, hp) in [(Kind::Puts, true), (Kind::Gets, false), (Kind::Messages, false)] {
-            let mut lane = spread(kind, hp, &mut bytes);
+            let mut tip = spread(kind, hp, &mut bytes);
             for len in [0, 4, 8, 16, u32::MAX] {
-                // SAFETY: nothing is read: the lane takes no puts.
-                assert!(!unsafe { lane.put(BASE, 0, from, len) }, "{kind:?} {len}");
+                // SAFETY: nothing is read: the tip takes no puts.
+                assert!(!unsafe { tip.put(BASE, 0, from, len) }, "{kind:?} {len}");
             }
         }
         for (kind, hp) in [(Kind::Gets, true), (Kind::Puts, false), (Kind::Messages, false)] {
-            let mut lane = spread(kind, hp, &mut bytes);
+            let mut tip = spread(kind, hp, &mut bytes);
             let mut wanted = Vec::with_capacity(8);
             for len in [0, 4, 8, 16, u32::MAX] {
-                assert!(!lane.get(BASE, 0, from.cast_mut(), len, &mut wanted), "{kind:?} {len}");
+                assert!(!tip.get(BASE, 0, from.cast_mut(), len, &mut wanted), "{kind:?} {len}");
             }
         }
         for kind in [Kind::Puts, Kind::Gets] {
-            let mut lane = spread(kind, false, &mut bytes);
+            let mut tip = spread(kind, false, &mut bytes);
             for len in [0, 4, 8, u32::MAX] {
-                // SAFETY: nothing is read: the lane takes no messages.
-                assert!(!unsafe { lane.message(from, 0, from, len) }, "{kind:?} {len}");
+                // SAFETY: nothing is read: the tip takes no messages.
+                assert!(!unsafe { tip.message(from, 0, from, len) }, "{kind:?} {len}");
             }
         }
     }
 
     #[test]
-    fn a_lane_ends_with_its_room_and_with_the_block() {
+    fn the_tip_ends_with_its_room_and_with_the_block() {
         let (mut bytes, data) = ([0; 32], 7_u64);
         let from = (&raw const data).cast();
-        let mut lane = spread(Kind::Puts, false, &mut bytes);
+        let mut tip = spread(Kind::Puts, false, &mut bytes);
         // SAFETY: there is room for one put.
         unsafe {
-            assert!(!lane.put(BASE, 101, from, 8), "the block ends");
-            assert!(!lane.put(BASE, u32::MAX, from, 8), "a negative offset");
-            assert!(!lane.put(BASE.wrapping_add(8), 0, from, 8), "another block");
-            assert!(!lane.put(BASE, 0, std::ptr::null(), 8), "no source");
-            assert!(lane.put(BASE, 100, from, 8));
-            assert!(!lane.put(BASE, 0, from, 8), "no room");
+            assert!(!tip.put(BASE, 101, from, 8), "the block ends");
+            assert!(!tip.put(BASE, u32::MAX, from, 8), "a negative offset");
+            assert!(!tip.put(BASE.wrapping_add(8), 0, from, 8), "another block");
+            assert!(!tip.put(BASE, 0, std::ptr::null(), 8), "no source");
+            assert!(tip.put(BASE, 100, from, 8));
+            assert!(!tip.put(BASE, 0, from, 8), "no room");
         }
         let alike = Alike { kind: Kind::Puts, len: 8, hp: false };
         let origin = bytes.as_mut_ptr().wrapping_sub(40);
-        let mut lane = Lane::row(alike, BASE, 40, 56, origin);
+        let mut tip = Tip::row(alike, BASE, 40, 56, origin);
         // SAFETY: there is room for two puts.
         unsafe {
-            assert!(!lane.put(BASE, 48, from, 8), "not in a row");
-            assert!(lane.put(BASE, 40, from, 8) && lane.put(BASE, 48, from, 8));
-            assert!(!lane.put(BASE, 56, from, 8), "no room");
+            assert!(!tip.put(BASE, 48, from, 8), "not in a row");
+            assert!(tip.put(BASE, 40, from, 8) && tip.put(BASE, 48, from, 8));
+            assert!(!tip.put(BASE, 56, from, 8), "no room");
         }
     }
 }
