@@ -116,12 +116,12 @@ impl Outbox {
     ) -> Result<(), Fault> {
         let alike = Alike { kind: Kind::Puts, len, hp };
         loop {
-            let open = self.opened(alike, block.base);
+            let goes_on = self.is_open(alike, block.base);
             // SAFETY: the caller vouches for the source, and the tip's accesses are as long.
-            if open.is_some() && unsafe { self.tip.add_put(offset, from, len as usize) } {
+            if goes_on && unsafe { self.tip.add_put(offset, from, len as usize) } {
                 return Ok(());
             }
-            self.make_room(open, alike, block, offset, std::ptr::null_mut())?;
+            self.make_room(goes_on, alike, block, offset, std::ptr::null_mut())?;
         }
     }
 
@@ -136,11 +136,11 @@ impl Outbox {
     ) -> Result<(), Fault> {
         let alike = Alike { kind: Kind::Gets, len, hp };
         loop {
-            let open = self.opened(alike, block.base);
-            if open.is_some() && self.tip.add_get(offset, into, len, &mut self.wanted) {
+            let goes_on = self.is_open(alike, block.base);
+            if goes_on && self.tip.add_get(offset, into, len, &mut self.wanted) {
                 return Ok(());
             }
-            self.make_room(open, alike, block, offset, into)?;
+            self.make_room(goes_on, alike, block, offset, into)?;
         }
     }
 
@@ -158,40 +158,38 @@ impl Outbox {
         let (shape, bytes) = (Shape::of(tag_len, len as usize), len as usize);
         let alike = Alike { kind: Kind::Messages, len, hp: false };
         loop {
-            let open = self.opened(alike, QUEUE.base);
+            let goes_on = self.is_open(alike, QUEUE.base);
             // SAFETY: the caller vouches for the sources; the shape follows from the lengths, and the tags of a superstep
             // have one length.
-            let added = open.is_some()
-                && unsafe { self.tip.add_message(tag, tag_len, from, bytes, shape.tag) };
+            let added =
+                goes_on && unsafe { self.tip.add_message(tag, tag_len, from, bytes, shape.tag) };
             if added {
                 return Ok(());
             }
-            match open {
-                Some(open) if self.count(&open) < MANY => self.settle(&open),
+            match self.open {
+                Some(open) if goes_on && self.count(&open) < MANY => self.settle(&open),
                 _ => self.begin(alike, QUEUE, shape.align, 0)?,
             }
             self.spread(alike, QUEUE, shape.stride)?;
         }
     }
 
-    /// The open record, if it is of accesses like this.
-    fn opened(&self, alike: Alike, base: *const u8) -> Option<Open> {
-        self.open.filter(|open| open.alike == alike && open.base == base)
+    /// Whether the open record is of accesses like this.
+    fn is_open(&self, alike: Alike, base: *const u8) -> bool {
+        self.open.as_ref().is_some_and(|open| open.base == base && open.alike == alike)
     }
 
-    /// Makes sure that the tip takes an access; `open` is the open record if it is like this. `into` is where a get wants
-    /// its bytes.
-    #[cold]
+    /// Makes sure that the tip takes an access, which the open record may be of. `into` is where a get wants its bytes.
     fn make_room(
         &mut self,
-        open: Option<Open>,
+        goes_on: bool,
         alike: Alike,
         block: Block,
         offset: u32,
         into: *mut u8,
     ) -> Result<(), Fault> {
         let puts = alike.kind == Kind::Puts;
-        match open {
+        match self.open.filter(|_| goes_on) {
             Some(open) if self.tip.in_a_row() => {
                 if offset == self.tip.next() && puts {
                     self.settle(&open);
@@ -300,7 +298,9 @@ impl Outbox {
     fn begin(&mut self, alike: Alike, block: Block, align: usize, first: u32) -> Result<(), Fault> {
         self.close();
         let header = self.header(alike.kind, block.slot, alike.len as usize, 0)?;
-        self.buffer.align(align)?;
+        if align > 1 {
+            self.buffer.align(align)?;
+        }
         let (base, body) = (block.base, self.buffer.len());
         self.open = Some(Open { alike, base, header, body, first });
         Ok(())
