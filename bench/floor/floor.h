@@ -13,6 +13,7 @@ int floor_flag(void);
 int floor_ring(void);
 int floor_memcpy(void);
 int floor_vmread(void);
+int floor_words(void);
 
 /* Seconds since some fixed moment. */
 double now(void);

@@ -13,6 +13,7 @@ static const struct {
     {"ring", floor_ring, "40 bytes through a multi-producer ring of one-line cells, one way"},
     {"memcpy", floor_memcpy, "memcpy by size"},
     {"vmread", floor_vmread, "process_vm_readv by size"},
+    {"words", floor_words, "words with their places from each of two processes to the other, by size; and without"},
 };
 
 int main(int argc, char **argv)

@@ -21,6 +21,12 @@ static void misuse_handles(const char *what)
         shmem_ctx_long_p(SHMEM_CTX_INVALID, &cell, 1, 0);
     if (strcmp(what, "world") == 0)
         shmem_team_destroy(SHMEM_TEAM_WORLD);
+    if (strcmp(what, "place_ctx") == 0)
+        shmem_ctx_create(0, NULL);
+    if (strcmp(what, "place_team") == 0)
+        shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n, NULL, 0, NULL);
+    if (strcmp(what, "place_2d") == 0)
+        shmem_team_split_2d(SHMEM_TEAM_WORLD, 1, NULL, 0, &team, NULL, 0, NULL);
 }
 
 static void misuse_locks(const char *what, char *bytes)

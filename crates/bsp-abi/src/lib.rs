@@ -109,9 +109,25 @@ pub unsafe extern "C" fn bsp_put(
 ) {
     let process = &mut running("bsp_put").process;
     // SAFETY: the caller's promises.
-    if unsafe { process.put_word(pid, src.cast(), dst.cast(), offset, nbytes) } {
-        return;
+    unsafe {
+        if !process.put_again(pid, src.cast(), dst.cast(), offset, nbytes) {
+            put(pid, src, dst, offset, nbytes);
+        }
     }
+}
+
+/// A put that is not like the last one. This one and its kin take their arguments as the functions do that call them: those
+/// then keep nothing.
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn put(
+    pid: c_int,
+    src: *const c_void,
+    dst: *mut c_void,
+    offset: c_int,
+    nbytes: c_int,
+) {
+    let process = &mut running("bsp_put").process;
     // SAFETY: the caller's promises.
     checked("bsp_put", unsafe { process.put(pid, src.cast(), dst.cast(), offset, nbytes, true) });
 }
@@ -126,10 +142,23 @@ pub unsafe extern "C" fn bsp_hpput(
 ) {
     let process = &mut running("bsp_hpput").process;
     // SAFETY: the caller's promises.
-    if !process.checks() && unsafe { process.put_word(pid, src.cast(), dst.cast(), offset, nbytes) }
-    {
-        return;
+    unsafe {
+        if process.checks() || !process.put_again(pid, src.cast(), dst.cast(), offset, nbytes) {
+            hpput(pid, src, dst, offset, nbytes);
+        }
     }
+}
+
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn hpput(
+    pid: c_int,
+    src: *const c_void,
+    dst: *mut c_void,
+    offset: c_int,
+    nbytes: c_int,
+) {
+    let process = &mut running("bsp_hpput").process;
     // SAFETY: the caller's promises.
     checked("bsp_hpput", unsafe {
         process.put(pid, src.cast(), dst.cast(), offset, nbytes, false)
@@ -145,9 +174,15 @@ pub unsafe extern "C" fn bsp_get(
     nbytes: c_int,
 ) {
     let process = &mut running("bsp_get").process;
-    if process.get_more(pid, src.cast(), offset, dst.cast(), nbytes) {
-        return;
+    if !process.get_again(pid, src.cast(), offset, dst.cast(), nbytes) {
+        get(pid, src, offset, dst, nbytes);
     }
+}
+
+#[cold]
+#[inline(never)]
+extern "C" fn get(pid: c_int, src: *const c_void, offset: c_int, dst: *mut c_void, nbytes: c_int) {
+    let process = &mut running("bsp_get").process;
     checked("bsp_get", process.get(pid, src.cast(), offset, dst.cast(), nbytes, true));
 }
 
@@ -160,9 +195,21 @@ pub unsafe extern "C" fn bsp_hpget(
     nbytes: c_int,
 ) {
     let process = &mut running("bsp_hpget").process;
-    if !process.checks() && process.get_more(pid, src.cast(), offset, dst.cast(), nbytes) {
-        return;
+    if process.checks() || !process.get_again(pid, src.cast(), offset, dst.cast(), nbytes) {
+        hpget(pid, src, offset, dst, nbytes);
     }
+}
+
+#[cold]
+#[inline(never)]
+extern "C" fn hpget(
+    pid: c_int,
+    src: *const c_void,
+    offset: c_int,
+    dst: *mut c_void,
+    nbytes: c_int,
+) {
+    let process = &mut running("bsp_hpget").process;
     checked("bsp_hpget", process.get(pid, src.cast(), offset, dst.cast(), nbytes, false));
 }
 
@@ -185,9 +232,22 @@ pub unsafe extern "C" fn bsp_send(
 ) {
     let process = &mut running("bsp_send").process;
     // SAFETY: the caller's promises.
-    if unsafe { process.send_word(pid, tag.cast(), payload.cast(), payload_nbytes) } {
-        return;
+    unsafe {
+        if !process.send_again(pid, tag.cast(), payload.cast(), payload_nbytes) {
+            send(pid, tag, payload, payload_nbytes);
+        }
     }
+}
+
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn send(
+    pid: c_int,
+    tag: *const c_void,
+    payload: *const c_void,
+    payload_nbytes: c_int,
+) {
+    let process = &mut running("bsp_send").process;
     // SAFETY: the caller's promises.
     checked("bsp_send", unsafe { process.send(pid, tag.cast(), payload.cast(), payload_nbytes) });
 }
@@ -233,8 +293,24 @@ pub unsafe extern "C" fn bsp_hpmove(
     if tag_ptr.is_null() || payload_ptr.is_null() {
         end_with("bsp_hpmove", "an argument is NULL; expected the addresses of two pointers");
     }
-    let Some((tag, payload, len)) = process.hpmove() else { return -1 };
+    let Some((tag, payload, len)) = process.hpmove_again() else {
+        // SAFETY: the caller's promises.
+        return unsafe { hpmove(tag_ptr, payload_ptr) };
+    };
     // SAFETY: not null, so the caller's pointers.
+    unsafe {
+        *tag_ptr = tag.cast_mut().cast();
+        *payload_ptr = payload.cast_mut().cast();
+    }
+    len as c_int
+}
+
+/// The first message of a record, or none.
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn hpmove(tag_ptr: *mut *mut c_void, payload_ptr: *mut *mut c_void) -> c_int {
+    let Some((tag, payload, len)) = running("bsp_hpmove").process.hpmove() else { return -1 };
+    // SAFETY: not null (`bsp_hpmove`), so the caller's pointers.
     unsafe {
         *tag_ptr = tag.cast_mut().cast();
         *payload_ptr = payload.cast_mut().cast();

@@ -118,8 +118,13 @@ impl Buffer {
     }
 
     /// Makes room for `more` bytes.
-    #[cold]
+    #[inline(always)]
     pub fn reserve(&mut self, more: usize) -> Result<(), Fault> {
+        if self.room() >= more { Ok(()) } else { self.grow(more) }
+    }
+
+    #[cold]
+    fn grow(&mut self, more: usize) -> Result<(), Fault> {
         let wanted = self.len.checked_add(more).ok_or_else(|| Fault::no_memory(more))?;
         if wanted <= self.capacity {
             return Ok(());
@@ -166,9 +171,7 @@ impl Buffer {
     /// # Safety
     /// `from` has `len` readable bytes outside of this buffer.
     pub unsafe fn append(&mut self, from: *const u8, len: usize) -> Result<(), Fault> {
-        if self.room() < len {
-            self.reserve(len)?;
-        }
+        self.reserve(len)?;
         // SAFETY: there is room; the caller vouches for the source.
         unsafe {
             std::ptr::copy_nonoverlapping(from, self.end(), len);

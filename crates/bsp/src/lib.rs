@@ -30,6 +30,7 @@ mod races;
 mod record;
 mod registry;
 mod superstep;
+mod tip;
 
 pub use buffer::{Buffer, Memory};
 pub use carrier::{Carrier, Shown, Tag};

@@ -2,31 +2,31 @@
 
 use crate::buffer::{Buffer, Memory};
 use crate::fault::Fault;
-use crate::prefetch;
-use crate::record::{HEADER, Header, Kind, OFFSET, RECORD_ALIGN, Shape};
+use crate::record::{HEADER, Header, Kind, OFFSET, RECORD_ALIGN, Shape, length_and_count};
+use crate::registry::Block;
+use crate::tip::{Alike, Tip, copy_small};
 
-/// The record that accesses are added to. How many it has follows from its length.
+/// The record that the tip's accesses are added to.
+#[derive(Clone, Copy)]
 struct Open {
-    /// `key` of its header; `CLOSED`: there is none.
-    key: u64,
-    len: u32,
-    /// Bytes of an access in it.
-    entry: usize,
+    alike: Alike,
+    /// Our address of the block.
+    base: *const u8,
     /// Where its header and its body begin.
     header: usize,
     body: usize,
-}
-
-/// No record has this key.
-const CLOSED: u64 = 0;
-
-#[inline(always)]
-fn key(kind: Kind, slot: u32) -> u64 {
-    (kind as u64) << 32 | u64::from(slot)
+    /// The offset of its first access.
+    first: u32,
 }
 
 /// Accesses in a record, at which a new one is begun when the buffer grows: far below what fits into its header.
 const MANY: usize = 1 << 30;
+
+/// A row of fewer accesses that breaks off costs more as a record of its own than with an offset for each access.
+const SHORT: usize = 16;
+
+/// What messages are written to.
+const QUEUE: Block = Block { slot: 0, size: 0, base: std::ptr::null() };
 
 /// A block that travels by itself.
 #[derive(Clone, Copy, Debug)]
@@ -35,14 +35,17 @@ pub struct Large {
     pub len: usize,
 }
 
+#[repr(C)]
 pub struct Outbox {
+    tip: Tip,
     pub buffer: Buffer,
-    open: Open,
-    /// Data of large puts and messages, in the order of their records.
-    pub large: Vec<Large>,
+    /// `None`: the tip takes nothing.
+    open: Option<Open>,
     /// Where the gets want their bytes, small and large ones, in the order of their records.
     pub wanted: Vec<*mut u8>,
-    /// The large ones of them.
+    /// Data of large puts and messages, in the order of their records.
+    pub large: Vec<Large>,
+    /// The large ones of the gets.
     pub large_wanted: Vec<Large>,
     /// Bytes that the answer to the small gets will have.
     pub answer: usize,
@@ -51,44 +54,256 @@ pub struct Outbox {
 impl Outbox {
     pub fn new(memory: &'static Memory) -> Outbox {
         Outbox {
+            tip: Tip::CLOSED,
             buffer: Buffer::new(memory),
-            open: Open { key: CLOSED, len: 0, entry: 1, header: 0, body: 0 },
-            large: Vec::new(),
+            open: None,
             wanted: Vec::new(),
+            large: Vec::new(),
             large_wanted: Vec::new(),
             answer: 0,
         }
     }
-}
 
-impl Outbox {
-    /// Whether the open record takes one more access of this kind.
+    /// A put of a word like the last one; false: `put` has to do it.
+    ///
+    /// # Safety
+    /// `len` bytes are readable at `from`.
     #[inline(always)]
-    fn continues(&self, kind: Kind, slot: u32, len: u32, entry: usize) -> bool {
-        let open = &self.open;
-        open.key == key(kind, slot) && open.len == len && self.buffer.room() >= entry
+    pub unsafe fn put_again(
+        &mut self,
+        base: *const u8,
+        offset: i32,
+        from: *const u8,
+        len: i32,
+    ) -> bool {
+        // SAFETY: the caller vouches for the source.
+        unsafe { self.tip.put(base, offset as u32, from, len as u32) }
     }
 
-    /// Makes sure that there is an open record of this kind, and room for an `entry` in it.
-    #[cold]
-    #[inline(never)]
-    fn open(
+    /// A get like the last one; false: `get` has to do it.
+    #[inline(always)]
+    pub fn get_again(&mut self, base: *const u8, offset: i32, into: *mut u8, len: i32) -> bool {
+        self.tip.get(base, offset as u32, into, len as u32, &mut self.wanted)
+    }
+
+    /// A message of a word like the last one; false: `message` has to do it.
+    ///
+    /// # Safety
+    /// As `message`.
+    #[inline(always)]
+    pub unsafe fn message_again(
         &mut self,
-        kind: Kind,
-        slot: u32,
+        tag: *const u8,
+        tag_len: usize,
+        from: *const u8,
+        len: i32,
+    ) -> bool {
+        // SAFETY: the caller vouches for the sources.
+        unsafe { self.tip.message(tag, tag_len, from, len as u32) }
+    }
+
+    /// A small put: `len` bytes, at least one, at an offset at which the block has them.
+    ///
+    /// # Safety
+    /// They are readable at `from`.
+    pub unsafe fn put(
+        &mut self,
+        block: Block,
+        offset: u32,
+        from: *const u8,
         len: u32,
-        align: usize,
-        entry: usize,
+        hp: bool,
     ) -> Result<(), Fault> {
-        let same = self.open.key == key(kind, slot) && self.open.len == len;
-        if !same || self.count() >= MANY {
-            self.close();
-            let at = self.header(kind, slot, len as usize, 0)?;
-            self.buffer.align(align)?;
-            self.open =
-                Open { key: key(kind, slot), len, entry, header: at, body: self.buffer.len() };
+        let alike = Alike { kind: Kind::Puts, len, hp };
+        loop {
+            let goes_on = self.is_open(alike, block.base);
+            // SAFETY: the caller vouches for the source, and the tip's accesses are as long.
+            if goes_on && unsafe { self.tip.add_put(offset, from, len as usize) } {
+                return Ok(());
+            }
+            self.make_room(goes_on, alike, block, offset, std::ptr::null_mut())?;
         }
-        self.buffer.reserve(entry)
+    }
+
+    /// A small get into `len` bytes, at least one, at `into`, as `put`.
+    pub fn get(
+        &mut self,
+        block: Block,
+        offset: u32,
+        into: *mut u8,
+        len: u32,
+        hp: bool,
+    ) -> Result<(), Fault> {
+        let alike = Alike { kind: Kind::Gets, len, hp };
+        loop {
+            let goes_on = self.is_open(alike, block.base);
+            if goes_on && self.tip.add_get(offset, into, len, &mut self.wanted) {
+                return Ok(());
+            }
+            self.make_room(goes_on, alike, block, offset, into)?;
+        }
+    }
+
+    /// A small message.
+    ///
+    /// # Safety
+    /// `tag_len` and `len` bytes are readable at `tag` and `from`, where they are not 0.
+    pub unsafe fn message(
+        &mut self,
+        tag: *const u8,
+        tag_len: usize,
+        from: *const u8,
+        len: u32,
+    ) -> Result<(), Fault> {
+        let (shape, bytes) = (Shape::of(tag_len, len as usize), len as usize);
+        let alike = Alike { kind: Kind::Messages, len, hp: false };
+        loop {
+            let goes_on = self.is_open(alike, QUEUE.base);
+            // SAFETY: the caller vouches for the sources; the shape follows from the lengths, and the tags of a superstep
+            // have one length.
+            let added =
+                goes_on && unsafe { self.tip.add_message(tag, tag_len, from, bytes, shape.tag) };
+            if added {
+                return Ok(());
+            }
+            match self.open {
+                Some(open) if goes_on && self.count(&open) < MANY => self.settle(&open),
+                _ => self.begin(alike, QUEUE, shape.align, 0)?,
+            }
+            self.spread(alike, QUEUE, shape.stride)?;
+        }
+    }
+
+    /// Whether the open record is of accesses like this.
+    fn is_open(&self, alike: Alike, base: *const u8) -> bool {
+        self.open.as_ref().is_some_and(|open| open.base == base && open.alike == alike)
+    }
+
+    /// Makes sure that the tip takes an access, which the open record may be of. `into` is where a get wants its bytes.
+    fn make_room(
+        &mut self,
+        goes_on: bool,
+        alike: Alike,
+        block: Block,
+        offset: u32,
+        into: *mut u8,
+    ) -> Result<(), Fault> {
+        let puts = alike.kind == Kind::Puts;
+        match self.open.filter(|_| goes_on) {
+            Some(open) if self.tip.in_a_row() => {
+                if offset == self.tip.next() && puts {
+                    self.settle(&open);
+                    return self.lengthen(alike, block, offset);
+                }
+                if self.row(&open) / (alike.len as usize) < SHORT {
+                    return self.break_off(&open, block);
+                }
+            }
+            Some(open) if self.count(&open) < MANY => {
+                let entry = self.tip.entry();
+                self.settle(&open);
+                return self.spread(alike, block, entry);
+            }
+            _ => {}
+        }
+        self.begin(alike, block, 1, offset)?;
+        // SAFETY: an array of ours.
+        unsafe { self.buffer.append(offset.to_ne_bytes().as_ptr(), OFFSET)? };
+        if puts {
+            return self.lengthen(alike, block, offset);
+        }
+        self.wanted.push(into);
+        let (end, origin) = (block.size + 1 - alike.len, into.wrapping_sub(offset as usize));
+        self.tip = Tip::row(alike, block.base, offset, end, origin);
+        Ok(())
+    }
+
+    /// Bytes that are in a row.
+    fn row(&self, open: &Open) -> usize {
+        (self.tip.next() - open.first) as usize
+    }
+
+    /// Accesses that are not in a row.
+    fn count(&self, open: &Open) -> usize {
+        let body = self.buffer.as_ptr().addr() + open.body;
+        (self.tip.place().addr() - body) / self.tip.entry()
+    }
+
+    /// Makes room behind a row of puts, of which `next` is the offset that goes on.
+    fn lengthen(&mut self, alike: Alike, block: Block, next: u32) -> Result<(), Fault> {
+        self.buffer.reserve(alike.len as usize)?;
+        let origin = self.buffer.end().wrapping_sub(next as usize);
+        // Of the block, and of the buffer.
+        let room = u32::try_from(self.buffer.room()).unwrap_or(u32::MAX);
+        let bytes = block.size.min(next.saturating_add(room));
+        self.tip = Tip::row(alike, block.base, next, bytes + 1 - alike.len, origin);
+        Ok(())
+    }
+
+    /// Gives each access of a row an offset of its own.
+    fn break_off(&mut self, open: &Open, block: Block) -> Result<(), Fault> {
+        let (alike, len) = (open.alike, open.alike.len as usize);
+        let count = self.row(open) / len;
+        self.settle(open);
+        let (data, entry) = match alike.kind {
+            Kind::Puts => (len, OFFSET + len),
+            _ => (0, OFFSET),
+        };
+        if data == 0 {
+            let start = self.wanted.pop().unwrap_or_default();
+            self.wanted.extend((0..count).map(|i| start.wrapping_add(i * len)));
+        }
+        // The first access has its offset.
+        let more = count.saturating_sub(1) * OFFSET;
+        self.buffer.reserve(more)?;
+        for i in (1..count).rev() {
+            let offset = open.first + (i * len) as u32;
+            // SAFETY: the buffer has `count * data` bytes behind the first offset, and room for an offset for each of the
+            // others; from behind, none is overwritten before it has moved.
+            unsafe {
+                let body = self.buffer.as_mut_ptr().add(open.body);
+                std::ptr::copy(body.add(OFFSET + i * data), body.add(i * entry + OFFSET), data);
+                body.add(i * entry).cast::<u32>().write_unaligned(offset);
+            }
+        }
+        // SAFETY: written above.
+        unsafe { self.buffer.advance(more) };
+        self.spread(alike, block, entry)
+    }
+
+    /// Makes room for accesses with offsets, or messages, of `entry` bytes.
+    fn spread(&mut self, alike: Alike, block: Block, entry: usize) -> Result<(), Fault> {
+        self.buffer.reserve(entry)?;
+        self.wanted.reserve(1);
+        let (place, room) = (self.buffer.end(), self.buffer.room());
+        let limit = place.wrapping_add(room - entry);
+        let reach = block.size.saturating_sub(alike.len);
+        self.tip = Tip::spread(alike, block.base, reach, entry as u32, place, limit);
+        Ok(())
+    }
+
+    /// Takes what was written by the tip into the buffer.
+    fn settle(&mut self, open: &Open) {
+        let end = match self.tip.in_a_row() {
+            true if open.alike.kind == Kind::Puts => self.tip.next_place(),
+            true => return,
+            false => self.tip.place(),
+        };
+        let more = end.addr() - self.buffer.end().addr();
+        // SAFETY: the tip has written up to there.
+        unsafe { self.buffer.advance(more) };
+    }
+
+    /// Begins a record, without a tip.
+    fn begin(&mut self, alike: Alike, block: Block, align: usize, first: u32) -> Result<(), Fault> {
+        self.close();
+        let header = self.header(alike.kind, block.slot, alike.len as usize, 0)?;
+        if align > 1 {
+            self.buffer.align(align)?;
+        }
+        let (base, body) = (block.base, self.buffer.len());
+        self.open = Some(Open { alike, base, header, body, first });
+        Ok(())
     }
 
     /// Appends a header; returns where it lies.
@@ -102,166 +317,24 @@ impl Outbox {
         Ok(at)
     }
 
-    /// Accesses in the open record.
-    fn count(&self) -> usize {
-        (self.buffer.len() - self.open.body) / self.open.entry
-    }
-
-    /// Ends the open record: writes how many accesses it has.
+    /// Ends the open record: writes how many accesses of which length it has.
     pub fn close(&mut self) {
-        if self.open.key != CLOSED {
-            let count = self.count();
-            if self.open.key >> 32 == Kind::Gets as u64 {
-                self.answer += count * self.open.len as usize;
-            }
-            self.open.key = CLOSED;
-            // SAFETY: `open` appended a header there, whose last word this is.
-            unsafe {
-                let place = self.buffer.as_mut_ptr().add(self.open.header + HEADER - 4);
-                place.cast::<u32>().write_unaligned(count as u32);
-            }
+        let Some(open) = self.open.take() else { return };
+        let (len, count) = match self.tip.in_a_row() {
+            true => (self.row(&open), 1),
+            false => (open.alike.len as usize, self.count(&open)),
+        };
+        self.settle(&open);
+        self.tip = Tip::CLOSED;
+        if open.alike.kind == Kind::Gets {
+            self.answer += count * len;
         }
-    }
-
-    /// A small put.
-    ///
-    /// # Safety
-    /// `len` bytes are readable at `from`.
-    #[inline(always)]
-    pub unsafe fn put(
-        &mut self,
-        slot: u32,
-        offset: u32,
-        from: *const u8,
-        len: u32,
-    ) -> Result<(), Fault> {
-        let entry = OFFSET + len as usize;
-        if !self.continues(Kind::Puts, slot, len, entry) {
-            self.open(Kind::Puts, slot, len, 1, entry)?;
-        }
-        // SAFETY: there is room for an entry; the caller vouches for the source.
+        let bytes = length_and_count(len as u32, count as u32);
+        // SAFETY: `begin` appended a header there, whose last words these are.
         unsafe {
-            let end = self.buffer.end();
-            prefetch::writing(end);
-            end.cast::<u32>().write_unaligned(offset);
-            copy_small(from, end.add(OFFSET), len as usize);
-            self.buffer.advance(entry);
+            let place = self.buffer.as_mut_ptr().add(open.header + HEADER - bytes.len());
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), place, bytes.len());
         }
-        Ok(())
-    }
-
-    /// A put of a word of 4 or 8 bytes behind others of its kind; false: `put` has to do it.
-    ///
-    /// # Safety
-    /// `len` bytes are readable at `from`.
-    #[inline(always)]
-    pub unsafe fn put_word(&mut self, slot: u32, offset: u32, from: *const u8, len: u32) -> bool {
-        let entry = OFFSET + len as usize;
-        if !self.continues(Kind::Puts, slot, len, entry) || (len != 8 && len != 4) {
-            return false;
-        }
-        // SAFETY: there is room for an entry; the caller vouches for the source.
-        unsafe {
-            let end = self.buffer.end();
-            prefetch::writing(end);
-            end.cast::<u32>().write_unaligned(offset);
-            copy_word(from, end.add(OFFSET), len);
-            self.buffer.advance(entry);
-        }
-        true
-    }
-
-    /// A get behind others of its kind; false: `get` has to do it.
-    #[inline(always)]
-    pub fn get_more(&mut self, slot: u32, offset: u32, into: *mut u8, len: u32) -> bool {
-        if !self.continues(Kind::Gets, slot, len, OFFSET)
-            || self.wanted.len() == self.wanted.capacity()
-        {
-            return false;
-        }
-        // SAFETY: there is room for an entry, and for an address.
-        unsafe {
-            let end = self.buffer.end();
-            prefetch::writing(end);
-            end.cast::<u32>().write_unaligned(offset);
-            self.buffer.advance(OFFSET);
-            let wanted = self.wanted.len();
-            self.wanted.as_mut_ptr().add(wanted).write(into);
-            self.wanted.set_len(wanted + 1);
-        }
-        true
-    }
-
-    /// A message of a word, with no tag or a word as tag, behind others of its kind; false: `message` has to do it.
-    ///
-    /// # Safety
-    /// As `message`.
-    #[inline(always)]
-    pub unsafe fn message_word(
-        &mut self,
-        tag: *const u8,
-        tag_len: usize,
-        from: *const u8,
-        len: u32,
-    ) -> bool {
-        let stride = self.open.entry;
-        let words = matches!(tag_len, 0 | 4 | 8) && matches!(len, 4 | 8);
-        if !words || !self.continues(Kind::Messages, 0, len, stride) {
-            return false;
-        }
-        // SAFETY: there is room for an entry; the caller vouches for the sources.
-        unsafe {
-            let end = self.buffer.end();
-            prefetch::writing(end);
-            if tag_len > 0 {
-                copy_word(tag, end, tag_len as u32);
-            }
-            copy_word(from, end.add(stride - RECORD_ALIGN), len);
-            self.buffer.advance(stride);
-        }
-        true
-    }
-
-    /// A small get into `len` bytes at `into`.
-    #[inline(always)]
-    pub fn get(&mut self, slot: u32, offset: u32, into: *mut u8, len: u32) -> Result<(), Fault> {
-        if !self.continues(Kind::Gets, slot, len, OFFSET) {
-            self.open(Kind::Gets, slot, len, 1, OFFSET)?;
-        }
-        // SAFETY: there is room for an entry.
-        unsafe {
-            self.buffer.end().cast::<u32>().write_unaligned(offset);
-            self.buffer.advance(OFFSET);
-        }
-        self.wanted.push(into);
-        Ok(())
-    }
-
-    /// A small message.
-    ///
-    /// # Safety
-    /// `tag_len` and `len` bytes are readable at `tag` and `from`, where they are not 0.
-    #[inline(always)]
-    pub unsafe fn message(
-        &mut self,
-        tag: *const u8,
-        tag_len: usize,
-        from: *const u8,
-        len: u32,
-    ) -> Result<(), Fault> {
-        let shape = Shape::of(tag_len, len as usize);
-        if !self.continues(Kind::Messages, 0, len, shape.stride) {
-            self.open(Kind::Messages, 0, len, shape.align, shape.stride)?;
-        }
-        // SAFETY: there is room for an entry; the caller vouches for the sources.
-        unsafe {
-            let end = self.buffer.end();
-            prefetch::writing(end);
-            copy_small(tag, end, tag_len);
-            copy_small(from, end.add(shape.tag), len as usize);
-            self.buffer.advance(shape.stride);
-        }
-        Ok(())
     }
 
     /// A large put of a block that stays until the end of the superstep.
@@ -310,43 +383,11 @@ impl Outbox {
     /// Forgets all but the memory.
     pub fn clear(&mut self) {
         self.buffer.clear();
-        self.open.key = CLOSED;
+        self.tip = Tip::CLOSED;
+        self.open = None;
         self.large.clear();
         self.wanted.clear();
         self.large_wanted.clear();
         self.answer = 0;
-    }
-}
-
-/// Copies 4 or 8 bytes.
-///
-/// # Safety
-/// As `copy_nonoverlapping`.
-#[inline(always)]
-unsafe fn copy_word(from: *const u8, into: *mut u8, len: u32) {
-    // SAFETY: the caller vouches for `len` bytes at both.
-    unsafe {
-        if len == 8 {
-            into.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned());
-        } else {
-            into.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned());
-        }
-    }
-}
-
-/// Copies; words and doubles, which most programs have, without a call.
-///
-/// # Safety
-/// As `copy_nonoverlapping`; `from` may be null when `len` is 0.
-#[inline(always)]
-pub unsafe fn copy_small(from: *const u8, into: *mut u8, len: usize) {
-    // SAFETY: the caller vouches for `len` bytes at both.
-    unsafe {
-        match len {
-            8 => into.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
-            4 => into.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned()),
-            0 => {}
-            _ => std::ptr::copy_nonoverlapping(from, into, len),
-        }
     }
 }

@@ -5,10 +5,11 @@ use crate::buffer::{Buffer, Memory, PRIVATE};
 use crate::carrier::Shown;
 use crate::counts::Counts;
 use crate::fault::Fault;
-use crate::outbox::{Large, Outbox, copy_small};
+use crate::outbox::{Large, Outbox};
 use crate::queue::Queue;
 use crate::record::HP;
 use crate::registry::Registry;
+use crate::tip::copy_small;
 
 /// What may be chosen; the processes of a program have the same.
 #[derive(Clone, Copy, Debug)]
@@ -121,12 +122,12 @@ impl Process {
         self.registry.pop(base)
     }
 
-    /// A put of a word like the last ones; false: `put` has to do it.
+    /// A buffered put like the last one to that process; false: `put` has to do it.
     ///
     /// # Safety
     /// `len` bytes are readable at `from`.
     #[inline(always)]
-    pub unsafe fn put_word(
+    pub unsafe fn put_again(
         &mut self,
         to: i32,
         from: *const u8,
@@ -134,18 +135,14 @@ impl Process {
         offset: i32,
         len: i32,
     ) -> bool {
-        let Some(slot) = self.registry.reach_again(base, to, offset, len) else { return false };
-        let Some(out) = self.out.get_mut(to as usize) else { return false };
-        if from.is_null() {
-            return false;
-        }
+        let Some(out) = self.out.get_mut(to as u32 as usize) else { return false };
         // SAFETY: the caller vouches for the source.
-        unsafe { out.put_word(slot, offset as u32, from, len as u32) }
+        unsafe { out.put_again(base, offset, from, len) }
     }
 
-    /// A get like the last ones; false: `get` has to do it.
+    /// A buffered get like the last one from that process; false: `get` has to do it.
     #[inline(always)]
-    pub fn get_more(
+    pub fn get_again(
         &mut self,
         from: i32,
         base: *const u8,
@@ -153,17 +150,16 @@ impl Process {
         into: *mut u8,
         len: i32,
     ) -> bool {
-        let Some(slot) = self.registry.reach_again(base, from, offset, len) else { return false };
-        let Some(out) = self.out.get_mut(from as usize) else { return false };
-        !into.is_null() && out.get_more(slot, offset as u32, into, len as u32)
+        let Some(out) = self.out.get_mut(from as u32 as usize) else { return false };
+        out.get_again(base, offset, into, len)
     }
 
-    /// A message of a word like the last ones; false: `send` has to do it.
+    /// A message like the last one to that process; false: `send` has to do it.
     ///
     /// # Safety
     /// As `send`.
     #[inline(always)]
-    pub unsafe fn send_word(
+    pub unsafe fn send_again(
         &mut self,
         to: i32,
         tag: *const u8,
@@ -171,11 +167,8 @@ impl Process {
         len: i32,
     ) -> bool {
         let Some(out) = self.out.get_mut(to as u32 as usize) else { return false };
-        if tag.is_null() || payload.is_null() {
-            return false;
-        }
         // SAFETY: the caller vouches for both.
-        unsafe { out.message_word(tag, self.tags.sending, payload, len as u32) }
+        unsafe { out.message_again(tag, self.tags.sending, payload, len) }
     }
 
     /// `bsp_put`, and `bsp_hpput` if not `buffered`: then a large block is read at the synchronisation.
@@ -192,10 +185,11 @@ impl Process {
         len: i32,
         buffered: bool,
     ) -> Result<(), Fault> {
-        let Some(slot) = self.registry.reach(base, to, offset, len) else {
+        let Some(mut block) = self.registry.reach(base, to, offset, len) else {
             return self.refuse(base, to, offset, len);
         };
-        let slot = if !buffered && self.settings.checks { slot | HP } else { slot };
+        let hp = !buffered && self.settings.checks;
+        block.slot |= if hp { HP } else { 0 };
         // `reach` has checked that `to` is a process, and that the numbers are not negative.
         let (to, bytes) = (to as usize, len as usize);
         if from.is_null() && len > 0 {
@@ -205,13 +199,13 @@ impl Process {
         }
         if bytes >= self.settings.large {
             // SAFETY: the caller vouches for the source.
-            return unsafe { self.put_large(to, from, slot, offset as u32, bytes, buffered) };
+            return unsafe { self.put_large(to, from, block.slot, offset as u32, bytes, buffered) };
         }
         if len == 0 {
             return Ok(());
         }
         // SAFETY: the caller vouches for the source.
-        unsafe { self.out[to].put(slot, offset as u32, from, len as u32) }
+        unsafe { self.out[to].put(block, offset as u32, from, len as u32, hp) }
     }
 
     /// A call that moves nothing may say what it likes.
@@ -251,10 +245,11 @@ impl Process {
         len: i32,
         buffered: bool,
     ) -> Result<(), Fault> {
-        let Some(slot) = self.registry.reach(base, from, offset, len) else {
+        let Some(mut block) = self.registry.reach(base, from, offset, len) else {
             return self.refuse(base, from, offset, len);
         };
-        let slot = if !buffered && self.settings.checks { slot | HP } else { slot };
+        let hp = !buffered && self.settings.checks;
+        block.slot |= if hp { HP } else { 0 };
         let out = &mut self.out[from as usize];
         let bytes = len as usize;
         match bytes {
@@ -262,8 +257,8 @@ impl Process {
             _ if into.is_null() => Err(Fault::new(format!(
                 "the destination is NULL; expected the address of {len} bytes, which come from process {from}"
             ))),
-            _ if bytes < self.settings.large => out.get(slot, offset as u32, into, len as u32),
-            _ => out.large_get(slot, offset as u32, Large { start: into, len: bytes }),
+            _ if bytes < self.settings.large => out.get(block, offset as u32, into, len as u32, hp),
+            _ => out.large_get(block.slot, offset as u32, Large { start: into, len: bytes }),
         }
     }
 
@@ -367,21 +362,26 @@ impl Process {
                 "the payload is NULL; expected the address of {len} bytes"
             )));
         }
-        let Some(front) = self.queue.front(&self.inbox) else {
+        let Some(first) = self.queue.take(&self.inbox) else {
             return Err(Fault::new(
                 "the queue of messages is empty; bsp_qsize and bsp_get_tag tell",
             ));
         };
         // SAFETY: the caller vouches for the place, the queue for the payload.
-        unsafe { copy_small(front.payload, payload, len.min(front.len)) };
-        self.queue.remove();
+        unsafe { copy_small(first.payload, payload, len.min(first.len)) };
         Ok(())
     }
 
     /// Removes the first message, whose memory stays until the end of the superstep: tag, payload, its length.
     pub fn hpmove(&mut self) -> Option<(*const u8, *const u8, usize)> {
-        let front = self.queue.front(&self.inbox)?;
-        self.queue.remove();
-        Some((front.tag, front.payload, front.len))
+        let first = self.queue.take(&self.inbox)?;
+        Some((first.tag, first.payload, first.len))
+    }
+
+    /// `hpmove` of a message like the last one; `None`: `hpmove` knows whether there is another one.
+    #[inline(always)]
+    pub fn hpmove_again(&mut self) -> Option<(*const u8, *const u8, usize)> {
+        let first = self.queue.take_again()?;
+        Some((first.tag, first.payload, first.len))
     }
 }

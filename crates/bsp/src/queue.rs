@@ -11,24 +11,31 @@ pub struct Front {
     pub len: usize,
 }
 
+impl Default for Front {
+    fn default() -> Front {
+        Front { tag: std::ptr::null(), payload: std::ptr::null(), len: 0 }
+    }
+}
+
 /// Messages by number of their sender, the highest first, and of one sender in the order of its calls. (Any order would
 /// be right; programs exist that were tested with BSPonMPI only, which has this one.)
 #[derive(Default)]
 pub struct Queue {
     /// Size of the tags.
     tag: usize,
+    /// Messages, and bytes of their payloads, in the records behind the one that the first message is in.
     messages: usize,
     payload: usize,
+    /// What is left of the record that the first message is in: how many, from one to the next, and the first.
+    left: usize,
+    stride: usize,
+    first: Front,
     /// Payloads that came by themselves.
     large: std::vec::IntoIter<*const u8>,
     /// Senders from here on, upwards, are done; the one below is at `at`.
     source: usize,
     /// Where the next record of the source begins.
     at: usize,
-    /// What is left of the record that the first message is in: how many, from one to the next, and the first.
-    left: usize,
-    stride: usize,
-    front: Option<Front>,
 }
 
 impl Queue {
@@ -52,7 +59,7 @@ impl Queue {
 
     /// Forgets all messages.
     pub fn clear(&mut self) {
-        if self.messages > 0 {
+        if self.size().0 > 0 {
             *self = Queue::default();
         }
     }
@@ -63,40 +70,43 @@ impl Queue {
 
     /// How many messages there are, and how many bytes their payloads have.
     pub fn size(&self) -> (usize, usize) {
-        (self.messages, self.payload)
+        (self.messages + self.left, self.payload + self.left * self.first.len)
     }
 
     /// The first message. `inbox` has the packed messages of all processes.
     #[inline(always)]
     pub fn front(&mut self, inbox: &[Buffer]) -> Option<Front> {
-        if self.left == 0 && self.messages > 0 {
+        if self.left == 0 {
             self.next_record(inbox);
         }
-        self.front
+        (self.left > 0).then_some(self.first)
     }
 
-    /// Takes the first message away, whose memory stays.
+    /// Removes the first message, whose memory stays.
     #[inline(always)]
-    pub fn remove(&mut self) {
-        let Some(front) = &mut self.front else { return };
-        self.messages -= 1;
-        self.payload -= front.len;
-        self.left -= 1;
-        if self.left == 0 {
-            self.front = None;
-            return;
-        }
-        // SAFETY: the record was checked: it has so many messages of this stride.
-        unsafe {
-            front.tag = front.tag.add(self.stride);
-            front.payload = front.payload.add(self.stride);
-        }
+    pub fn take(&mut self, inbox: &[Buffer]) -> Option<Front> {
+        self.front(inbox)?;
+        self.take_again()
     }
 
-    /// Goes to the next record with messages. A large message is alone in its record.
+    /// `take` behind another message of its record; finds nothing else.
+    #[inline(always)]
+    pub fn take_again(&mut self) -> Option<Front> {
+        self.left = self.left.checked_sub(1)?;
+        let first = self.first;
+        // Behind the last one lies none, and none is read.
+        self.first.tag = first.tag.wrapping_add(self.stride);
+        self.first.payload = first.payload.wrapping_add(self.stride);
+        Some(first)
+    }
+
+    /// Goes to the next record with messages, if there is one. A large message is alone in its record.
     #[cold]
     #[inline(never)]
     fn next_record(&mut self, inbox: &[Buffer]) {
+        if self.messages == 0 {
+            return;
+        }
         while let Some(buffer) = self.source.checked_sub(1).and_then(|source| inbox.get(source)) {
             let mut records = Records::resume(buffer.as_slice(), self.tag, self.at);
             while let Some(Ok(record)) = records.next() {
@@ -111,8 +121,10 @@ impl Queue {
                     _ => (None, 0),
                 };
                 if let (Some(payload), 1..) = (payload, left) {
+                    self.first = Front { tag, payload, len: record.len() };
                     (self.left, self.stride) = (left, shape.stride);
-                    self.front = Some(Front { tag, payload, len: record.len() });
+                    self.messages = self.messages.saturating_sub(left);
+                    self.payload = self.payload.saturating_sub(left * record.len());
                     return;
                 }
             }

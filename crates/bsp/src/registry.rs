@@ -42,6 +42,16 @@ struct Cached {
     row: usize,
 }
 
+/// What an access reaches of another process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    pub slot: u32,
+    /// Bytes that the other process has registered.
+    pub size: u32,
+    /// Our own address of it.
+    pub base: *const u8,
+}
+
 pub struct Registry {
     processes: usize,
     pid: usize,
@@ -227,27 +237,18 @@ impl Registry {
         self.free.push(slot);
     }
 
-    /// The slot by which `len` bytes at `offset` in the block of `process` are reached that belongs to our `base`.
-    /// `None`: `refusal` says why.
-    #[inline(always)]
-    pub fn reach(&mut self, base: *const u8, process: i32, offset: i32, len: i32) -> Option<u32> {
-        if let Some(slot) = self.reach_again(base, process, offset, len) {
-            return Some(slot);
+    /// What `len` bytes at `offset` in the block of `process` are reached by that belongs to our `base`. `None`:
+    /// `refusal` says why.
+    pub fn reach(&mut self, base: *const u8, process: i32, offset: i32, len: i32) -> Option<Block> {
+        if self.cache[place(base)].address != base {
+            self.look_up(base)?;
         }
-        self.look_up(base)?;
-        self.reach_again(base, process, offset, len)
-    }
-
-    /// `reach` for a block that was reached not long ago; finds nothing for others.
-    #[inline(always)]
-    pub fn reach_again(&self, base: *const u8, process: i32, offset: i32, len: i32) -> Option<u32> {
-        let cached = &self.cache[place(base)];
-        if cached.address != base || process as u32 as usize >= self.processes || (offset | len) < 0
-        {
+        let Cached { slot, row, .. } = self.cache[place(base)];
+        if process as u32 as usize >= self.processes || (offset | len) < 0 {
             return None;
         }
-        let size = *self.sizes.get(cached.row + process as usize)?;
-        (i64::from(offset) + i64::from(len) <= size).then_some(cached.slot)
+        let size = u32::try_from(*self.sizes.get(row + process as usize)?).ok()?;
+        (offset as u32 + len as u32 <= size).then_some(Block { slot, size, base })
     }
 
     #[cold]
@@ -340,6 +341,11 @@ mod tests {
         (Registry::new(0, 2), Registry::new(1, 2))
     }
 
+    /// By which 8 bytes of process 1 are reached.
+    fn slot(registry: &mut Registry, offset: i32) -> Option<u32> {
+        registry.reach(at(64), 1, offset, 8).map(|block| block.slot)
+    }
+
     #[test]
     fn the_last_registration_of_an_address_is_meant_until_it_is_popped() {
         let (mut a, mut b) = two();
@@ -350,7 +356,7 @@ mod tests {
         assert_eq!(a.reach(at(64), 1, 0, 1), None, "not before the next superstep");
         assert!(a.refusal(at(64), 1, 0, 1).text.contains("in this superstep"));
         agree(&mut a, &mut b).expect("agreement");
-        assert_eq!(a.reach(at(64), 1, 0, 8), Some(1));
+        assert_eq!(slot(&mut a, 0), Some(1));
         assert_eq!(a.reach(at(64), 1, 1, 8), None);
         assert!(
             a.refusal(at(64), 1, 1, 8)
@@ -359,9 +365,9 @@ mod tests {
         );
         a.pop(at(64)).expect("pop");
         b.pop(at(128)).expect("pop");
-        assert_eq!(a.reach(at(64), 1, 0, 8), Some(1), "valid to the end of the superstep");
+        assert_eq!(slot(&mut a, 0), Some(1), "valid to the end of the superstep");
         agree(&mut a, &mut b).expect("agreement");
-        assert_eq!(a.reach(at(64), 1, 72, 8), Some(0));
+        assert_eq!(slot(&mut a, 72), Some(0));
     }
 
     #[test]

@@ -5,11 +5,11 @@ use crate::carrier::{Carrier, Shown, Tag};
 use crate::conflict::Claims;
 use crate::counts::{COMMON_WORDS, Common, difference};
 use crate::fault::Fault;
-use crate::outbox::copy_small;
 use crate::prefetch;
 use crate::process::Process;
 use crate::queue::Queue;
 use crate::record::{Kind, OFFSET, Record, Records, offset};
+use crate::tip::copy_small;
 
 /// A large block that comes to us.
 struct Incoming {
@@ -453,22 +453,23 @@ impl Process {
         for peer in 0..self.processes() {
             let answer = if peer == self.pid { &self.answers[peer] } else { &self.replies[peer] };
             let mut from = answer.as_ptr();
-            let mut wanted = self.out[peer].wanted.iter();
+            let mut wanted = self.out[peer].wanted.as_slice();
             for record in self.own_gets(peer, inbox) {
                 if record.header.kind == Kind::LargeGet {
-                    wanted.next();
+                    wanted = wanted.get(1..).unwrap_or_default();
                     large.next().into_iter().for_each(write_staged);
                     continue;
                 }
-                let len = record.len();
-                for into in wanted.by_ref().take(record.count()) {
-                    prefetch::reading(from);
-                    // SAFETY: the answer has the bytes of all our small gets from this process; the program vouches
-                    // for the place.
-                    unsafe {
-                        copy_small(from, *into, len);
-                        from = from.add(len);
-                    }
+                let (places, rest) = wanted.split_at(record.count().min(wanted.len()));
+                wanted = rest;
+                // SAFETY: the answer has the bytes of all our small gets from this process; the program vouches for the
+                // places.
+                unsafe {
+                    from = match record.len() {
+                        8 => deliver(from, places, 8),
+                        4 => deliver(from, places, 4),
+                        len => deliver(from, places, len),
+                    };
                 }
             }
         }
@@ -530,6 +531,23 @@ unsafe fn gather(
         }
     }
     None
+}
+
+/// Writes what the gets of a record bring, `len` bytes to each place; returns where the next record's begin.
+///
+/// # Safety
+/// The bytes are readable one behind the other at `from`, and the places writable.
+#[inline(always)]
+unsafe fn deliver(mut from: *const u8, places: &[*mut u8], len: usize) -> *const u8 {
+    for into in places {
+        prefetch::reading(from);
+        // SAFETY: the caller's promise.
+        unsafe {
+            copy_small(from, *into, len);
+            from = from.add(len);
+        }
+    }
+    from
 }
 
 /// Writes what a record of puts brings into our block of `size` bytes, up to an offset outside of it, which it returns.

@@ -47,6 +47,13 @@ impl<T> Table<T> {
         Some(handle)
     }
 
+    /// Whether `insert` finds room now.
+    pub fn has_room(&self) -> bool {
+        let _held = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        // Relaxed: changed under the lock only.
+        self.entries.iter().any(|entry| entry.load(Ordering::Relaxed).is_null())
+    }
+
     #[inline(always)]
     pub fn get(&self, handle: usize) -> Option<&T> {
         let index = (handle & ((1 << INDEX) - 1)).wrapping_sub(FIRST);
@@ -102,8 +109,9 @@ mod tests {
         for wrong in [0, 1, 2, 15, 16, usize::MAX, first ^ 1] {
             assert_eq!(table.get(wrong), None, "{wrong}");
         }
+        assert!(table.has_room());
         let more: Vec<usize> = (1..MAX).filter_map(|_| table.insert("c")).collect();
         assert_eq!((more.len(), table.insert("d")), (MAX - 1, None));
-        assert_eq!(table.handles().len(), MAX);
+        assert_eq!((table.handles().len(), table.has_room()), (MAX, false));
     }
 }

@@ -225,29 +225,31 @@ fn step_of(
                 let (to, offset) = ((to % processes) as i32, place(*offset, *len) as i32);
                 let Some(base) = block(base) else { continue };
                 let from = at(from % (MEMORY - len));
+                let len = *len as i32;
                 // SAFETY: inside of the memory.
-                let put = unsafe { process.put(to, from, base, offset, *len as i32, true) };
-                put.expect("a put");
+                if !unsafe { process.put_again(to, from, base, offset, len) } {
+                    // SAFETY: as above.
+                    let put = unsafe { process.put(to, from, base, offset, len, true) };
+                    put.expect("a put");
+                }
             }
             Call::Get { from, base, offset, len, into } => {
                 let (from, offset) = ((from % processes) as i32, place(*offset, *len) as i32);
                 let Some(base) = block(base) else { continue };
-                process
-                    .get(from, base, offset, at(into % (MEMORY - len)), *len as i32, true)
-                    .expect("a get");
+                let (into, len) = (at(into % (MEMORY - len)), *len as i32);
+                if !process.get_again(from, base, offset, into, len) {
+                    process.get(from, base, offset, into, len, true).expect("a get");
+                }
             }
             Call::Send { to, len, byte } => {
                 let (tag, payload) = (tag_of(n, tag), payload_of(*byte, *len));
+                let (to, len) = ((to % processes) as i32, *len as i32);
+                let (tag, payload) = (tag.as_ptr(), payload.as_ptr());
                 // SAFETY: arrays of ours.
-                let sent = unsafe {
-                    process.send(
-                        (to % processes) as i32,
-                        tag.as_ptr(),
-                        payload.as_ptr(),
-                        *len as i32,
-                    )
-                };
-                sent.expect("a message");
+                if !unsafe { process.send_again(to, tag, payload, len) } {
+                    // SAFETY: as above.
+                    unsafe { process.send(to, tag, payload, len) }.expect("a message");
+                }
             }
         }
     }
@@ -272,7 +274,8 @@ fn take(process: &mut Process, most: usize) -> Vec<Message> {
             // SAFETY: the payload fits.
             unsafe { process.take(payload.as_mut_ptr(), len as i32) }.expect("a message");
         } else {
-            let (at, data, long) = process.hpmove().expect("a message");
+            let again = process.hpmove_again();
+            let (at, data, long) = again.or_else(|| process.hpmove()).expect("a message");
             assert_eq!(long, len);
             let align = if len >= 16 { 16 } else { 8 };
             assert_eq!(data.addr() % align, 0, "{len} bytes at {data:p}");

@@ -50,12 +50,37 @@ fn call() -> impl Strategy<Value = Call> {
     ]
 }
 
+/// Puts or gets of one length by one process, mostly in a row: before some of them the offset, or the own address, leaps.
+fn row() -> impl Strategy<Value = Vec<(usize, Call)>> {
+    let number = || 0usize..1000;
+    let leap = prop_oneof![12 => Just((0, 0)), 1 => (0usize..9, 0usize..9)];
+    let numbers = (0usize..8, number(), number(), number(), number());
+    let shape = (prop_oneof![Just(1usize), Just(4), Just(8), Just(3)], any::<bool>());
+    (numbers, shape, prop::collection::vec(leap, 1..50)).prop_map(
+        |((caller, other, base, mut offset, mut own), (len, puts), leaps)| {
+            let call = |(offset_leap, own_leap)| {
+                offset += len + offset_leap;
+                own += len + own_leap;
+                let call = match puts {
+                    true => Call::Put { to: other, base, offset, len, from: own },
+                    false => Call::Get { from: other, base, offset, len, into: own },
+                };
+                (caller, call)
+            };
+            leaps.into_iter().map(call).collect()
+        },
+    )
+}
+
 pub fn program() -> impl Strategy<Value = Vec<Step>> {
+    let single = (0usize..8, call()).prop_map(|call| vec![call]);
+    let calls = prop::collection::vec(prop_oneof![6 => single, 1 => row()], 0..24);
+    let calls = calls.prop_map(|calls| calls.concat());
     let step = (
         prop::collection::vec((0usize..4, 0usize..4), 0..3),
         prop::collection::vec(0usize..1000, 0..2),
         prop::option::of(0usize..20),
-        prop::collection::vec((0usize..8, call()), 0..24),
+        calls,
         0usize..12,
     );
     let step =

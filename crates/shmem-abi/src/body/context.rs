@@ -40,7 +40,8 @@ pub unsafe fn create(name: Name, options: c_long, ctx: *mut Ctx) -> c_int {
 
 pub unsafe fn create_on_team(name: Name, team: Team, options: c_long, ctx: *mut Ctx) -> c_int {
     let s = state(name);
-    // SAFETY: the program's place for a handle, here and below.
+    team::expect_place(name, "ctx", ctx);
+    // SAFETY: not null; the program's place for a handle, here and below.
     unsafe { *ctx = NO_CTX };
     if options & !OPTIONS != 0 {
         fail(

@@ -3,7 +3,9 @@
 use crate::state::{State, state};
 use crate::types::{NO_TEAM, Name, SHARED, TEAM_NUM_CONTEXTS, Team, TeamConfig, WORLD};
 use core::ffi::{c_int, c_long};
-use hpvm_abi::constants::{MPI_COMM_NULL, MPI_Comm, MPI_ERRORS_RETURN, MPI_UNDEFINED};
+use hpvm_abi::constants::{
+    MPI_COMM_NULL, MPI_Comm, MPI_ERRORS_RETURN, MPI_INT, MPI_MIN, MPI_UNDEFINED,
+};
 use hpvm_model::{done, fail, mpi};
 use hpvm_shmem::Strided;
 use std::sync::Arc;
@@ -95,15 +97,34 @@ unsafe fn contexts(config: *const TeamConfig, mask: c_long) -> c_int {
     }
 }
 
+/// Ends the job if the program gives no place for a handle.
+pub fn expect_place<T>(name: Name, what: &str, place: *mut T) {
+    if place.is_null() {
+        fail(name, &format!("{what} is null; expected the address of a handle"));
+    }
+}
+
+/// Whether all PEs of a team have room for one more: they make it together or not at all.
+fn all_have_room(s: &State, name: Name, parent: &TeamObject) -> bool {
+    let (own, mut least) = (c_int::from(s.teams.has_room()), 0);
+    let (from, to) = ((&raw const own).cast(), (&raw mut least).cast());
+    // SAFETY: a number each.
+    done(name, unsafe { (mpi().MPI_Allreduce)(from, to, 1, MPI_INT, MPI_MIN, parent.comm) });
+    least != 0
+}
+
 /// Splits a parent: those with the same color become a team, in the order of `members`. `None` of them: this PE is in
-/// none.
+/// none. Returns `None` on all PEs if one of them has as many teams as it can have.
 fn split(
     s: &State,
     name: Name,
     parent: &TeamObject,
     group: Option<(c_int, Vec<u32>)>,
     num_contexts: c_int,
-) -> Team {
+) -> Option<Team> {
+    if !all_have_room(s, name, parent) {
+        return None;
+    }
     let me = parent.members[parent.me];
     let place = group.and_then(|(color, members)| {
         members.iter().position(|pe| *pe == me).map(|number| (color, number, members))
@@ -112,11 +133,12 @@ fn split(
     let mut comm = MPI_COMM_NULL;
     // SAFETY: a valid communicator and a place for another.
     done(name, unsafe { (mpi().MPI_Comm_split)(parent.comm, color, key, &mut comm) });
-    let Some((_, number, members)) = place else { return NO_TEAM };
+    let Some((_, number, members)) = place else { return Some(NO_TEAM) };
     quieten(name, comm);
     let object = TeamObject { comm, members: members.into(), me: number, num_contexts };
     match s.teams.insert(Arc::new(object)) {
-        Some(handle) => Team(handle),
+        Some(handle) => Some(Team(handle)),
+        // Another thread has taken it meanwhile.
         None => fail(name, &format!("there are {} teams already", hpvm_model::MAX)),
     }
 }
@@ -133,7 +155,8 @@ pub unsafe fn split_strided(
     new_team: *mut Team,
 ) -> c_int {
     let s = state(name);
-    // SAFETY: the program's place for a handle, here and below.
+    expect_place(name, "new_team", new_team);
+    // SAFETY: not null; the program's place for a handle, here and below.
     unsafe { *new_team = NO_TEAM };
     let Some(parent) = checked(s, name, parent) else { return -1 };
     let set = Strided { start, stride, size };
@@ -141,7 +164,7 @@ pub unsafe fn split_strided(
     let members = numbers.iter().map(|number| parent.members[*number as usize]).collect();
     // SAFETY: the program's structure, if it is not null.
     let contexts = unsafe { contexts(config, mask) };
-    let made = split(s, name, parent, Some((0, members)), contexts);
+    let Some(made) = split(s, name, parent, Some((0, members)), contexts) else { return -1 };
     // SAFETY: as above.
     unsafe { *new_team = made };
     0
@@ -160,7 +183,9 @@ pub unsafe fn split_2d(
     yaxis_team: *mut Team,
 ) -> c_int {
     let s = state(name);
-    // SAFETY: the program's places for handles, here and below.
+    expect_place(name, "xaxis_team", xaxis_team);
+    expect_place(name, "yaxis_team", yaxis_team);
+    // SAFETY: not null; the program's places for handles, here and below.
     unsafe { (*xaxis_team, *yaxis_team) = (NO_TEAM, NO_TEAM) };
     let Some(parent) = checked(s, name, parent) else { return -1 };
     let Some(width) = usize::try_from(xrange).ok().filter(|x| *x > 0) else { return -1 };
@@ -173,8 +198,16 @@ pub unsafe fn split_2d(
     let in_column = pes(&mut (column..parent.size()).step_by(width));
     // SAFETY: the program's structures, if they are not null.
     let asked = unsafe { (contexts(xaxis_config, xaxis_mask), contexts(yaxis_config, yaxis_mask)) };
-    let x = split(s, name, parent, Some((row as c_int, in_row)), asked.0);
-    let y = split(s, name, parent, Some((column as c_int, in_column)), asked.1);
+    let Some(x) = split(s, name, parent, Some((row as c_int, in_row)), asked.0) else {
+        return -1;
+    };
+    let Some(y) = split(s, name, parent, Some((column as c_int, in_column)), asked.1) else {
+        // All members of all rows are here.
+        if let Some(object) = s.teams.remove(x.0) {
+            free(name, &object);
+        }
+        return -1;
+    };
     // SAFETY: as above.
     unsafe { (*xaxis_team, *yaxis_team) = (x, y) };
     0
