@@ -31,4 +31,5 @@ pub use card::{AddressAndPrefix, Card, FabricCard, LONGEST as LONGEST_CARD, is_l
 pub use datagrams::Directory;
 pub use epoll::watch;
 pub use net::{Lane, Net, Opened, Settings, now};
-pub use xdp::xdp_usable;
+pub use hpvm_xdp::{Refusal, Why};
+pub use xdp::{PastKernelSettings, XDP_HELPER, start_xdp, xdp_is_worth, xdp_usable};
