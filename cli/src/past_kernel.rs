@@ -26,7 +26,9 @@ pub fn look() -> Result<String, String> {
     let checked = checked.map_err(|error| format!("{}: {error}", helper.display()))?;
     if !checked.status.success() {
         let said = String::from_utf8_lossy(&checked.stdout).trim().to_owned();
-        return Err(said.strip_prefix("no: ").map_or_else(|| checked.status.to_string(), Into::into));
+        return Err(said
+            .strip_prefix("no: ")
+            .map_or_else(|| checked.status.to_string(), Into::into));
     }
     let choice = std::env::var("HPVM_NET").map_or(Ok(Choice::All), |text| Choice::parse(&text));
     let all = interfaces::all().map_err(|error| error.to_string())?;

@@ -180,7 +180,8 @@ impl Opened {
     /// # Errors
     /// Settings that make no sense.
     pub fn join(self, key: JobKey, directory: Directory) -> Result<Net, String> {
-        let Opened { settings, socket, past_kernel, why_udp, fabric, listener, liveness_port } = self;
+        let Opened { settings, socket, past_kernel, why_udp, fabric, listener, liveness_port } =
+            self;
         let socket = (socket, past_kernel.map(|(past, _)| Box::new(past)), fabric.map(Box::new));
         let below = if socket.0.six() { BELOW_V6 } else { BELOW_V4 };
         let config = Config {

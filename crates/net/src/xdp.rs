@@ -95,10 +95,8 @@ impl PastKernel {
         let udp = unsafe { BorrowedFd::borrow_raw(socket.fd()) };
         let asked = hpvm_xdp::ask(settings.helper, settings.place, wish, &indices(own), udp);
         let Granted { devices, words, connection } = asked?;
-        let xdp = Xdp::new(devices, socket.port(), only).map_err(|error| Refusal {
-            why: Why::Impossible,
-            text: format!("netlink: {error}"),
-        })?;
+        let xdp = Xdp::new(devices, socket.port(), only)
+            .map_err(|error| Refusal { why: Why::Impossible, text: format!("netlink: {error}") })?;
         let six = socket.six();
         let past = PastKernel { xdp, turns: Turns::new(), six, _connection: connection };
         Ok((past, words.join("; ")))
