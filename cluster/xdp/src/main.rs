@@ -17,7 +17,7 @@ but these:
 
 Root can use it as it is. For others, as root:
 
-  setcap cap_net_admin,cap_net_raw,cap_bpf,cap_ipc_lock=ep FILE
+  setcap cap_net_admin,cap_net_raw,cap_bpf,cap_perfmon,cap_ipc_lock=ep FILE
 
 Whoever may run it then can receive at UDP ports that he has bound himself, and no others', and can
 send any frame by this host's interfaces. To allow only a group to do so:

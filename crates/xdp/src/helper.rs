@@ -67,8 +67,9 @@ pub fn usable(program: &Path) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What `setcap` is to give the helper.
-pub const GRANT: &str = "cap_net_admin,cap_net_raw,cap_bpf,cap_ipc_lock=ep";
+/// What `setcap` is to give the helper: for interfaces, for frames, for programs, for those that add a length to a packet's address
+/// (frames in pieces), and for memory beyond the user's limit of locked pages.
+pub const GRANT: &str = "cap_net_admin,cap_net_raw,cap_bpf,cap_perfmon,cap_ipc_lock=ep";
 
 /// A listening socket with a name of its own, which goes with it.
 fn listen() -> io::Result<(UnixListener, String)> {

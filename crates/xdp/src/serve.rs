@@ -347,6 +347,20 @@ mod tests {
         assert!(text.contains("not bound"), "{text}");
     }
 
+    /// Whoever has a network of his own may bind any port there.
+    #[test]
+    fn a_socket_of_another_network_does_not_count() {
+        let elsewhere = std::thread::spawn(|| {
+            // SAFETY: an integer; only this thread is moved, and it ends here.
+            let moved = unsafe { libc::unshare(libc::CLONE_NEWNET) } == 0;
+            moved.then(|| UdpSocket::bind("0.0.0.0:53").unwrap())
+        });
+        // It takes privileges.
+        let Some(socket) = elsewhere.join().unwrap() else { return };
+        let text = port(socket, own_user()).unwrap_err();
+        assert!(text.contains("another network namespace"), "{text}");
+    }
+
     #[test]
     fn the_loopback_has_its_addresses() {
         let all = addresses(1).unwrap();
