@@ -26,11 +26,11 @@ build: setup
 	@scripts/web maybe
 	@[ -e $(RELEASE)/hpvm ] || echo "The first build compiles everything and links it as a whole: some minutes (on 2 processors" \
 	    "about 5, this machine has $$(nproc)). What follows is its progress; later builds take seconds."
-	@$(CARGO) build --release -p hpvm $(LIBRARIES)
+	@$(CARGO) build --release -p hpvm -p hpvm-xdp-helper $(LIBRARIES)
 	@scripts/stage $(RELEASE) $(STAGE)
 
 mpi: setup ## MPI alone: libraries, launcher, wrappers; no queue, no server
-	@$(CARGO) build --release -p hpvm --no-default-features $(LIBRARIES)
+	@$(CARGO) build --release -p hpvm -p hpvm-xdp-helper --no-default-features $(LIBRARIES)
 	@scripts/stage $(RELEASE) $(STAGE)
 
 install: build ## copy the installation to PREFIX (default /usr/local)

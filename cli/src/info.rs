@@ -102,16 +102,16 @@ fn collect() -> Vec<(&'static str, &'static str, Value)> {
         ("process_vm_readv", "single-copy reads between processes", json!(has_cross_memory())),
         ("membarrier", "cheap sleeping (membarrier)", json!(has_membarrier())),
         ("pidfd", "process descriptors (pidfd)", json!(has_pidfd())),
-        ("xdp", "datagrams past the kernel (--lane xdp)", json!(xdp())),
+        ("xdp", "datagrams past the kernel (AF_XDP)", json!(xdp())),
         ("ofi", "messages of libfabric (--lane ofi)", json!(ofi())),
         ("ptrace_scope", "ptrace_scope", json!(file("/proc/sys/kernel/yama/ptrace_scope"))),
     ]
 }
 
-/// Whether `--lane xdp` can be had. In which mode shows when a job attaches its program: trying it here could reset a card.
+/// Whether datagrams can pass the kernel, and how they probably would: trying it here could reset a card.
 fn xdp() -> String {
-    match hpvm_xdp::probe() {
-        Ok(()) => "yes".to_owned(),
+    match crate::past_kernel::look() {
+        Ok(how) => format!("yes: {how}"),
         Err(why) => format!("no: {why}"),
     }
 }

@@ -10,7 +10,7 @@ use hpvm_monitor::jobs::find::{self, Job};
 use hpvm_monitor::jobs::traffic::{self, Matrix};
 use hpvm_monitor::jobs::{Look, look};
 use hpvm_shm::observe::Seen;
-use hpvm_wire::lane::LaneInUse;
+use hpvm_wire::lane::{LaneInUse, WhyUdp};
 use hpvm_wire::pending::{ANY, Kind, Record};
 use serde_json::{Value, json};
 
@@ -286,27 +286,37 @@ fn word(state: &State) -> &'static str {
 fn lane(seen: &Seen) -> Option<String> {
     let count =
         |name| seen.counters.iter().find(|(n, _)| *n == name).map_or(0, |(_, value)| *value);
-    let word = match LaneInUse::from_word(count("lane"))? {
-        LaneInUse::Udp if count("datagrams_sent") == 0 => return None,
-        LaneInUse::Udp => "udp",
-        LaneInUse::XdpGeneric => "xdp (generic mode, copied)",
-        LaneInUse::XdpNative => "xdp (native mode, copied)",
-        LaneInUse::XdpZeroCopy => "xdp (native mode, zero-copy)",
-        LaneInUse::Ofi(provider) => {
-            let provider = hpvm_ofi::word(provider)?;
-            let (reached, all) = (count("ofi_peers"), count("net_peers"));
-            let rest = if reached < all { ", udp to the others" } else { "" };
-            return Some(format!("ofi ({provider}) to {reached} of {all} ranks{rest}"));
-        }
+    let reached = |lane: &str| {
+        let (reached, all) = (count("lane_peers"), count("net_peers"));
+        let rest = if reached < all { ", udp to the others" } else { "" };
+        format!("{lane} to {reached} of {all} ranks{rest}")
     };
-    Some(word.to_owned())
+    Some(match LaneInUse::from_word(count("lane"))? {
+        LaneInUse::Udp | LaneInUse::UdpFor(_) if count("datagrams_sent") == 0 => return None,
+        LaneInUse::Udp => "udp".to_owned(),
+        LaneInUse::UdpFor(why) => format!("udp (not xdp: {})", why_udp(why)),
+        LaneInUse::XdpGeneric => reached("xdp (generic mode, copied)"),
+        LaneInUse::XdpNative => reached("xdp (native mode, copied)"),
+        LaneInUse::XdpZeroCopy => reached("xdp (native mode, zero-copy)"),
+        LaneInUse::Ofi(provider) => reached(&format!("ofi ({})", hpvm_ofi::word(provider)?)),
+    })
+}
+
+fn why_udp(why: WhyUdp) -> &'static str {
+    match why {
+        WhyUdp::Forbidden => "privileges are missing, see hpvm doctor",
+        WhyUdp::Taken => "another job or program has the interface",
+        WhyUdp::Copies => "only generic mode works well here, which has to be asked for",
+        WhyUdp::Impossible => "it can't be had by this interface, see hpvm info",
+        WhyUdp::Gone => "the interface has gone away",
+    }
 }
 
 /// The counters that are not 0.
 fn counters(seen: &Seen) -> String {
     let some = seen.counters.iter();
     // What `lane` has said.
-    let said = ["lane", "ofi_peers", "net_peers"];
+    let said = ["lane", "lane_peers", "net_peers"];
     let some = some.filter(|(name, n)| *n > 0 && !said.contains(name));
     let some: Vec<_> =
         some.map(|(name, value)| format!("{} {value}", name.replace('_', " "))).collect();

@@ -15,6 +15,7 @@ mod man;
 mod missing;
 mod nameserver;
 mod needs;
+mod past_kernel;
 mod prof;
 mod route;
 mod simulate;

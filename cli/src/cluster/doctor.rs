@@ -274,14 +274,11 @@ fn single_copy() -> Finding {
 
 /// Nothing is wrong without it, so it is never ill.
 fn past_kernel() -> Finding {
-    match hpvm_xdp::probe() {
-        Ok(()) => good("network", "mpirun --lane xdp is allowed: datagrams past the kernel"),
+    match crate::past_kernel::look() {
+        Ok(how) => good("network", format!("datagrams can pass the kernel (AF_XDP): {how}")),
         Err(why) => good(
             "network",
-            format!(
-                "mpirun --lane xdp can't be had ({why}); to allow it, run jobs as root, or with these \
-                 capabilities as ambient ones"
-            ),
+            format!("datagrams go through the kernel, and can't pass it (AF_XDP): {why}"),
         ),
     }
 }

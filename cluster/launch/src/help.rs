@@ -52,6 +52,11 @@ const VARIABLES_READ: &[(&str, &str)] = &[
     ),
     ("HPVM_LANE", "as --lane; read by the ranks"),
     (
+        "HPVM_XDP_HELPER",
+        "read by the ranks, and by hpvm info and doctor: the helper that lets datagrams pass the kernel. Default: \
+         libexec/hpvm/hpvm-xdp of the installation (network.md)",
+    ),
+    (
         "HPVM_OFI_PROVIDER",
         "read by the ranks, with --lane ofi. The provider of libfabric, spelled as fi_info does (tcp;ofi_rxm). Default: the \
          one that libfabric prefers and that has an address at an interface in use (network.md)",

@@ -12,7 +12,7 @@ use crate::socket::{Received, Socket, largest_payload};
 use crate::xdp::PastKernel;
 use hpvm_reliable::Sent;
 use hpvm_wire::envelope::{ENVELOPE, Envelope, Kind, Unverified};
-use hpvm_wire::lane::LaneInUse;
+use hpvm_wire::lane::{LaneInUse, WhyUdp};
 use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -79,6 +79,8 @@ pub struct Datagrams {
     pub socket: Socket,
     /// Most datagrams take this way, where there is one.
     pub past_kernel: Option<Box<PastKernel>>,
+    /// Why there is none, where one was thought of.
+    pub why_udp: Option<WhyUdp>,
     /// Or this one.
     pub fabric: Option<Box<Fabric>>,
     ways: Ways,
@@ -120,6 +122,7 @@ impl Datagrams {
             key,
             socket,
             past_kernel,
+            why_udp: None,
             fabric,
             ways: Ways::default(),
             outbox: Outbox::new(),
@@ -285,6 +288,7 @@ impl Datagrams {
     pub fn tidy(&mut self) {
         if self.past_kernel.as_ref().is_some_and(|past| past.is_dead()) {
             self.past_kernel = None;
+            self.why_udp = Some(WhyUdp::Gone);
         }
         self.tidy_fabric();
     }
@@ -639,7 +643,16 @@ impl Datagrams {
         // One of them at most: `Opened::new` takes the lane that was asked for.
         let fabric = self.fabric.as_ref().map(|fabric| fabric.tally());
         let past_kernel = self.past_kernel.as_ref().map(|past| past.tally());
-        fabric.or(past_kernel).unwrap_or((LaneInUse::Udp, 0, 0))
+        let udp = self.why_udp.map_or(LaneInUse::Udp, LaneInUse::UdpFor);
+        fabric.or(past_kernel).unwrap_or((udp, 0, 0))
+    }
+
+    /// Peers that are reached by the lane now.
+    pub fn lane_peers(&self) -> u64 {
+        match &self.past_kernel {
+            Some(past) => past.reached().min(self.known() as u64),
+            None => self.ofi_peers(),
+        }
     }
 
     /// How many peers there are.

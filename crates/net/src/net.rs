@@ -9,12 +9,14 @@ use crate::ofi::Fabric;
 use crate::ping::LivenessPort;
 use crate::socket::{LARGEST, Socket};
 use crate::watch::Watch;
-use crate::xdp::PastKernel;
+use crate::xdp::{PastKernel, PastKernelSettings};
 use hpvm_bulk::FENCE;
 use hpvm_reliable::{Config, Dropped, Full, Hub};
 use hpvm_transport::{Broken, Head, Rank, Refused};
 use hpvm_wire::counters::Counters;
 use hpvm_wire::envelope::{ENVELOPE, Envelope};
+use hpvm_wire::lane::WhyUdp;
+use hpvm_xdp::{Refusal, Why};
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::RawFd;
@@ -54,10 +56,8 @@ pub struct Settings {
 /// How datagrams go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// Through the kernel.
+    /// Through the kernel, or past it: [`Opened::pass_kernel`].
     Udp,
-    /// Past the kernel (AF_XDP).
-    Xdp,
     /// In messages of libfabric, by the provider of this name, or by the one that it prefers.
     Ofi(Option<String>),
 }
@@ -67,6 +67,8 @@ pub struct Opened {
     settings: Settings,
     socket: Socket,
     past_kernel: Option<(PastKernel, String)>,
+    /// Why not.
+    why_udp: Option<WhyUdp>,
     fabric: Option<Fabric>,
     listener: TcpListener,
     liveness_port: LivenessPort,
@@ -126,15 +128,28 @@ impl Opened {
         let failed = |e| format!("opening a socket for other hosts: {e}");
         let (socket, listener) = settled(open).map_err(failed)?;
         let liveness_port = LivenessPort::reserve(six, only).map_err(failed)?;
-        let (mut past_kernel, mut fabric) = (None, None);
-        match &settings.lane {
-            Lane::Udp => {}
-            Lane::Xdp => {
-                past_kernel = Some(PastKernel::open(own, &socket, only.map(|(ip, _)| ip))?);
-            }
-            Lane::Ofi(provider) => fabric = Some(Fabric::open(own, provider.clone())?),
-        }
-        Ok(Opened { settings, socket, past_kernel, fabric, listener, liveness_port })
+        let fabric = match &settings.lane {
+            Lane::Udp => None,
+            Lane::Ofi(provider) => Some(Fabric::open(own, provider.clone())?),
+        };
+        let (past_kernel, why_udp) = (None, None);
+        Ok(Opened { settings, socket, past_kernel, why_udp, fabric, listener, liveness_port })
+    }
+
+    /// From now on datagrams pass the kernel where they can (AF_XDP).
+    ///
+    /// # Errors
+    /// Why they can't. They go through the kernel then.
+    pub fn pass_kernel(&mut self, how: &PastKernelSettings<'_>) -> Result<(), Refusal> {
+        let own = &self.settings.interfaces;
+        let only = if let [one] = own.as_slice() { Some(one.subnet.ip) } else { None };
+        let opened = PastKernel::open(own, &self.socket, only, how);
+        opened.map(|opened| self.past_kernel = Some(opened))
+    }
+
+    /// Why datagrams do not pass the kernel, as others see it.
+    pub fn set_why_udp(&mut self, why: Why) {
+        self.why_udp = Some(crate::xdp::why_udp(why));
     }
 
     /// How datagrams pass the kernel, and why not better, for people; `None`: they don't.
@@ -165,7 +180,8 @@ impl Opened {
     /// # Errors
     /// Settings that make no sense.
     pub fn join(self, key: JobKey, directory: Directory) -> Result<Net, String> {
-        let Opened { settings, socket, past_kernel, fabric, listener, liveness_port } = self;
+        let Opened { settings, socket, past_kernel, why_udp, fabric, listener, liveness_port } =
+            self;
         let socket = (socket, past_kernel.map(|(past, _)| Box::new(past)), fabric.map(Box::new));
         let below = if socket.0.six() { BELOW_V6 } else { BELOW_V4 };
         let config = Config {
@@ -180,7 +196,9 @@ impl Opened {
         let bulk = bulk::Settings::default();
         let who = (settings.rank, settings.size);
         let streams = Streams::new(who, &key.derive(b"hpvm bulk streams"), listener, bulk);
-        let datagrams = Datagrams::new((settings.rank, settings.size), key, socket, own, directory);
+        let mut datagrams =
+            Datagrams::new((settings.rank, settings.size), key, socket, own, directory);
+        datagrams.why_udp = why_udp;
         Ok(Net {
             hub,
             datagrams,
@@ -508,7 +526,7 @@ impl Net {
             (&counters.lane_sent, lane_sent),
             (&counters.lane_received, lane_received),
             (&counters.net_peers, self.datagrams.known() as u64),
-            (&counters.ofi_peers, self.datagrams.ofi_peers()),
+            (&counters.lane_peers, self.datagrams.lane_peers()),
             (&counters.datagrams_resent, hub.retransmitted),
             (&counters.datagrams_dropped, dropped),
             (&counters.strangers, tally.strangers + bulk.strangers + bulk.forged),

@@ -6,17 +6,50 @@ use crate::address::Address;
 use crate::interfaces::Interface;
 use crate::socket::{Received, Socket};
 use crate::turns::Turns;
-use hpvm_wire::lane::LaneInUse;
-use hpvm_xdp::{Mode, Xdp};
+use hpvm_wire::lane::{LaneInUse, WhyUdp};
+use hpvm_xdp::{Granted, Mode, Refusal, Why, Wish, Xdp};
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::RawFd;
+use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::path::Path;
+use std::time::Duration;
 
-/// Whether this process may use XDP at all, on whatever interface.
+pub use hpvm_xdp::HELPER as XDP_HELPER;
+
+/// How long the program of a job that has ended may stay when the lane is not asked for by name.
+const AUTO_PATIENCE: Duration = Duration::from_millis(100);
+
+/// Whether a helper of this file may have what XDP takes.
 ///
 /// # Errors
-/// Why not, for people.
-pub fn xdp_usable() -> Result<(), String> {
-    hpvm_xdp::probe()
+/// Why not.
+pub fn xdp_usable(helper: &Path) -> Result<(), Refusal> {
+    hpvm_xdp::usable(helper)
+}
+
+/// Starts the helper for the processes of this host; see [`hpvm_xdp::start`].
+///
+/// # Errors
+/// Why it does not start.
+pub fn start_xdp(helper: &Path) -> Result<String, Refusal> {
+    hpvm_xdp::start(helper)
+}
+
+/// Whether one of these interfaces may be better than UDP for everything: then it is worth a helper.
+///
+/// # Errors
+/// Why none is.
+pub fn xdp_is_worth(own: &[Interface]) -> Result<(), Refusal> {
+    hpvm_xdp::worth(&indices(own))
+}
+
+/// How datagrams are to pass the kernel.
+pub struct PastKernelSettings<'a> {
+    /// The name of the helper.
+    pub helper: &'a str,
+    /// The place of this process among those of its host, and how many they are.
+    pub place: (u32, u32),
+    /// Also in a mode that costs others something.
+    pub in_any_mode: bool,
 }
 
 /// The sockets past the kernel.
@@ -24,31 +57,48 @@ pub struct PastKernel {
     xdp: Xdp,
     turns: Turns,
     six: bool,
+    /// To the helper, who takes the program away when all of these are closed.
+    _connection: OwnedFd,
+}
+
+/// Each interface once.
+fn indices(own: &[Interface]) -> Vec<hpvm_xdp::Interface> {
+    let mut all: Vec<hpvm_xdp::Interface> = Vec::new();
+    for Interface { name, index, subnet, .. } in own.iter().filter(|own| !own.loopback) {
+        match all.iter_mut().find(|known| known.index == *index) {
+            Some(known) => known.addresses.push(subnet.ip),
+            None => all.push(hpvm_xdp::Interface {
+                name: name.clone(),
+                index: *index,
+                addresses: vec![subnet.ip],
+            }),
+        }
+    }
+    all
 }
 
 impl PastKernel {
     /// Takes what comes for `socket` by these interfaces. `only`: the address that it is bound to, if it is to one alone.
+    /// Also says how, for people.
     ///
     /// # Errors
-    /// Why that can't be had, for people.
+    /// Why that can't be had.
     pub fn open(
         own: &[Interface],
         socket: &Socket,
         only: Option<IpAddr>,
-    ) -> Result<(PastKernel, String), String> {
-        let mut interfaces: Vec<hpvm_xdp::Interface> = Vec::new();
-        for Interface { name, index, subnet, .. } in own.iter().filter(|own| !own.loopback) {
-            match interfaces.iter_mut().find(|known| known.index == *index) {
-                Some(known) => known.addresses.push(subnet.ip),
-                None => interfaces.push(hpvm_xdp::Interface {
-                    name: name.clone(),
-                    index: *index,
-                    addresses: vec![subnet.ip],
-                }),
-            }
-        }
-        let (xdp, words) = Xdp::open(interfaces, socket.port(), only, Mode::ZeroCopy)?;
-        let past = PastKernel { xdp, turns: Turns::new(), six: socket.six() };
+        settings: &PastKernelSettings<'_>,
+    ) -> Result<(PastKernel, String), Refusal> {
+        let auto = Wish { worst: Mode::Native, patience: AUTO_PATIENCE, ..Wish::ANY };
+        let wish = if settings.in_any_mode { Wish::ANY } else { auto };
+        // SAFETY: the socket lives longer than this.
+        let udp = unsafe { BorrowedFd::borrow_raw(socket.fd()) };
+        let asked = hpvm_xdp::ask(settings.helper, settings.place, wish, &indices(own), udp);
+        let Granted { devices, words, connection } = asked?;
+        let xdp = Xdp::new(devices, socket.port(), only)
+            .map_err(|error| Refusal { why: Why::Impossible, text: format!("netlink: {error}") })?;
+        let six = socket.six();
+        let past = PastKernel { xdp, turns: Turns::new(), six, _connection: connection };
         Ok((past, words.join("; ")))
     }
 
@@ -111,6 +161,11 @@ impl PastKernel {
         self.xdp.is_dead()
     }
 
+    /// Addresses that datagrams go to past the kernel now.
+    pub fn reached(&self) -> u64 {
+        self.xdp.reached() as u64
+    }
+
     /// The lane, and the datagrams sent and received past the kernel.
     pub fn tally(&self) -> (LaneInUse, u64, u64) {
         let lane = match self.xdp.mode() {
@@ -120,5 +175,15 @@ impl PastKernel {
             Some(Mode::ZeroCopy) => LaneInUse::XdpZeroCopy,
         };
         (lane, self.xdp.tally.sent, self.xdp.tally.received)
+    }
+}
+
+/// The reason as `hpvm jobs` shows it.
+pub fn why_udp(why: Why) -> WhyUdp {
+    match why {
+        Why::Forbidden => WhyUdp::Forbidden,
+        Why::Taken => WhyUdp::Taken,
+        Why::Copies => WhyUdp::Copies,
+        Why::Impossible => WhyUdp::Impossible,
     }
 }

@@ -72,8 +72,8 @@ counters! {
     lane_sent,
     /// Of the datagrams received, those past the kernel (AF_XDP), or the messages in which libfabric brought them.
     lane_received,
-    /// Ranks of other hosts that are reached by libfabric now.
-    ofi_peers,
+    /// Ranks of other hosts that datagrams go to past the kernel (AF_XDP), or that are reached by libfabric, now.
+    lane_peers,
     /// Ranks of other hosts that this one has exchanged datagrams with.
     net_peers,
     /// Datagrams sent again because no acknowledgement came.

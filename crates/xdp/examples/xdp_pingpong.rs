@@ -4,7 +4,8 @@
 //! lengths; without, it answers until a datagram of one byte comes. With XDP_MODE=udp the same by UDP, with generic in the
 //! mode that every driver has.
 
-use hpvm_xdp::{Interface, Mode, Xdp};
+use hpvm_xdp::netlink::Netlink;
+use hpvm_xdp::{Device, Interface, Mode, Queue, Wish, Xdp};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
@@ -61,16 +62,17 @@ fn main() {
     let interface = Interface { name: device.clone(), index, addresses: vec![own] };
     let mode = std::env::var("XDP_MODE").unwrap_or_default();
     let best = if mode == "generic" { Mode::Generic } else { Mode::ZeroCopy };
-    let xdp = match mode.as_str() {
-        "udp" => None,
-        _ => match Xdp::open(vec![interface], PORT, Some(own), best) {
-            Ok((xdp, words)) => {
-                eprintln!("{}", words.join("; "));
-                Some(xdp)
-            }
-            Err(why) => panic!("{why}"),
-        },
-    };
+    // The program stays for as long as this.
+    let mut queue = (mode != "udp").then(|| {
+        let mut netlink = Netlink::new().expect("netlink");
+        let wish = Wish { best, ..Wish::ANY };
+        Queue::open(&interface, 1, wish, &mut netlink).unwrap_or_else(|why| panic!("{}", why.text))
+    });
+    let xdp = queue.as_mut().map(|queue| {
+        eprintln!("{}; {}", queue.mode.text(), queue.why);
+        let device = Device::alone(queue, &interface, PORT).expect("a device");
+        Xdp::new(vec![device], PORT, Some(own)).expect("netlink")
+    });
     let mut end = End { xdp, socket, start: Instant::now() };
     let mut buffer = vec![0; 65536];
     let Some(peer) = args.get(3) else {

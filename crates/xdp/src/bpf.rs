@@ -7,6 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 const MAP_CREATE: libc::c_int = 0;
 const MAP_UPDATE: libc::c_int = 2;
+const MAP_DELETE: libc::c_int = 3;
 const PROGRAM_LOAD: libc::c_int = 5;
 const LINK_CREATE: libc::c_int = 28;
 
@@ -20,7 +21,10 @@ pub const GENERIC: u32 = 1 << 1;
 /// The driver runs the program.
 pub const NATIVE: u32 = 1 << 2;
 
-/// The two functions that the program calls are not kept for programs under the GPL.
+/// The program knows that a frame may lie in pieces: without that the kernel makes one piece of each that comes.
+const IN_PIECES: u32 = 1 << 5;
+
+/// The functions that the program calls are not kept for programs under the GPL.
 const LICENSE: &std::ffi::CStr = c"Apache-2.0 OR MIT";
 
 fn bpf<T>(command: libc::c_int, attributes: &mut T) -> io::Result<libc::c_long> {
@@ -89,23 +93,32 @@ impl Map {
 
     /// Sets the value of a key, which has the length that the map was made for.
     pub fn set(&self, key: &[u8], value: u32) -> io::Result<()> {
-        #[repr(C)]
-        struct Element {
-            map: u32,
-            _gap: u32,
-            key: u64,
-            value: u64,
-            flags: u64,
-        }
-        let mut element = Element {
+        bpf(MAP_UPDATE, &mut self.element(key, &value)).map(drop)
+    }
+
+    /// Removes a key.
+    pub fn remove(&self, key: &[u8]) -> io::Result<()> {
+        bpf(MAP_DELETE, &mut self.element(key, &0)).map(drop)
+    }
+
+    fn element(&self, key: &[u8], value: &u32) -> Element {
+        Element {
             map: self.fd() as u32,
             _gap: 0,
             key: key.as_ptr() as u64,
-            value: (&raw const value) as u64,
+            value: core::ptr::from_ref(value) as u64,
             flags: 0,
-        };
-        bpf(MAP_UPDATE, &mut element).map(drop)
+        }
     }
+}
+
+#[repr(C)]
+struct Element {
+    map: u32,
+    _gap: u32,
+    key: u64,
+    value: u64,
+    flags: u64,
 }
 
 /// A program that the kernel has checked.
@@ -128,9 +141,11 @@ struct LoadProgram {
 }
 
 impl Program {
+    /// Loads a program. `in_pieces`: it knows that a frame may lie in several pieces, of which it sees the first.
+    ///
     /// # Errors
     /// The kernel refuses it; with what its verifier says, as far as it says something.
-    pub fn load(code: &[Insn]) -> io::Result<Program> {
+    pub fn load(code: &[Insn], in_pieces: bool) -> io::Result<Program> {
         let (name, license) = (name(NAME.as_bytes()), LICENSE.as_ptr() as u64);
         let mut load = LoadProgram {
             kind: PROGRAM_TYPE_XDP,
@@ -141,7 +156,7 @@ impl Program {
             log_size: 0,
             log: 0,
             kernel: 0,
-            flags: 0,
+            flags: if in_pieces { IN_PIECES } else { 0 },
             name,
             ifindex: 0,
             attach: ATTACH_XDP,

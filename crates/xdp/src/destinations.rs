@@ -51,6 +51,11 @@ impl Destinations {
         self.all.iter_mut().for_each(|destination| destination.until = 0);
     }
 
+    /// How many of them have a way past the kernel.
+    pub fn reached(&self) -> usize {
+        self.all.iter().filter(|destination| destination.way.is_some()).count()
+    }
+
     /// The way to an address; `None`: the kernel shall send this one.
     #[inline]
     pub fn way(
@@ -101,8 +106,7 @@ impl Destinations {
     ) -> Option<(Way, bool)> {
         let only = self.only.filter(|only| only.is_ipv4() == to.is_ipv4());
         let route = netlink.route(to.ip(), only, scope).ok()?;
-        let uses =
-            |d: &Option<Device>| d.as_ref().is_some_and(|d| d.interface.index == route.interface);
+        let uses = |d: &Option<Device>| d.as_ref().is_some_and(|d| d.index == route.interface);
         let device = devices.iter().position(uses)?;
         let (mac, stale) =
             match netlink.neighbour(route.interface, route.gateway.unwrap_or(to.ip())) {

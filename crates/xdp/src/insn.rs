@@ -21,6 +21,7 @@ pub const STORE: u8 = 0x63;
 pub const STORE_VALUE: u8 = 0x62;
 pub const MOVE: u8 = 0xbf;
 pub const MOVE_VALUE: u8 = 0xb7;
+pub const ADD: u8 = 0x0f;
 pub const ADD_VALUE: u8 = 0x07;
 pub const AND_VALUE: u8 = 0x57;
 pub const LOAD_WIDE: u8 = DW;
@@ -30,6 +31,7 @@ pub const JUMP: u8 = 0x05;
 pub const JUMP_EQUAL: u8 = 0x15;
 pub const JUMP_UNEQUAL: u8 = 0x55;
 pub const JUMP_GREATER: u8 = 0x2d;
+pub const JUMP_GREATER_VALUE: u8 = 0x25;
 
 /// Says that the value of a wide load is the descriptor of a map.
 pub const MAP: u8 = 1;
@@ -48,56 +50,60 @@ pub struct Assembler {
 }
 
 impl Assembler {
-    fn add(&mut self, code: u8, (to, from): (u8, u8), offset: i16, value: i32) {
+    fn add_insn(&mut self, code: u8, (to, from): (u8, u8), offset: i16, value: i32) {
         self.code.push(Insn { code, registers: from << 4 | to, offset, value });
     }
 
     /// `to` = what lies `offset` bytes from where `from` points.
     pub fn load(&mut self, size: u8, to: u8, from: u8, offset: i16) {
-        self.add(LOAD & !DW | size, (to, from), offset, 0);
+        self.add_insn(LOAD & !DW | size, (to, from), offset, 0);
     }
 
     pub fn store(&mut self, size: u8, at: u8, offset: i16, from: u8) {
-        self.add(STORE & !DW | size, (at, from), offset, 0);
+        self.add_insn(STORE & !DW | size, (at, from), offset, 0);
     }
 
     pub fn store_value(&mut self, size: u8, at: u8, offset: i16, value: i32) {
-        self.add(STORE_VALUE & !DW | size, (at, 0), offset, value);
+        self.add_insn(STORE_VALUE & !DW | size, (at, 0), offset, value);
     }
 
     pub fn set(&mut self, to: u8, from: u8) {
-        self.add(MOVE, (to, from), 0, 0);
+        self.add_insn(MOVE, (to, from), 0, 0);
     }
 
     pub fn set_value(&mut self, to: u8, value: i32) {
-        self.add(MOVE_VALUE, (to, 0), 0, value);
+        self.add_insn(MOVE_VALUE, (to, 0), 0, value);
+    }
+
+    pub fn add(&mut self, to: u8, from: u8) {
+        self.add_insn(ADD, (to, from), 0, 0);
     }
 
     pub fn add_value(&mut self, to: u8, value: i32) {
-        self.add(ADD_VALUE, (to, 0), 0, value);
+        self.add_insn(ADD_VALUE, (to, 0), 0, value);
     }
 
     pub fn and_value(&mut self, to: u8, value: i32) {
-        self.add(AND_VALUE, (to, 0), 0, value);
+        self.add_insn(AND_VALUE, (to, 0), 0, value);
     }
 
     /// `to` = the map with this descriptor.
     pub fn map(&mut self, to: u8, descriptor: i32) {
-        self.add(LOAD_WIDE, (to, MAP), 0, descriptor);
-        self.add(0, (0, 0), 0, 0);
+        self.add_insn(LOAD_WIDE, (to, MAP), 0, descriptor);
+        self.add_insn(0, (0, 0), 0, 0);
     }
 
     pub fn call(&mut self, function: i32) {
-        self.add(CALL, (0, 0), 0, function);
+        self.add_insn(CALL, (0, 0), 0, function);
     }
 
     pub fn exit(&mut self) {
-        self.add(EXIT, (0, 0), 0, 0);
+        self.add_insn(EXIT, (0, 0), 0, 0);
     }
 
     fn jump_with(&mut self, code: u8, registers: (u8, u8), value: i32, label: Label) {
         self.jumps.push((self.code.len(), label));
-        self.add(code, registers, 0, value);
+        self.add_insn(code, registers, 0, value);
     }
 
     pub fn jump(&mut self, label: Label) {
@@ -115,6 +121,11 @@ impl Assembler {
     /// Jumps when `register` > `other`.
     pub fn jump_greater(&mut self, register: u8, other: u8, label: Label) {
         self.jump_with(JUMP_GREATER, (register, other), 0, label);
+    }
+
+    /// Jumps when `register` > `value`, both without sign.
+    pub fn jump_greater_value(&mut self, register: u8, value: i32, label: Label) {
+        self.jump_with(JUMP_GREATER_VALUE, (register, 0), value, label);
     }
 
     /// What follows is where `label` leads.

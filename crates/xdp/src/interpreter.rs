@@ -1,7 +1,7 @@
 //! Runs our program on one frame, for tests. Whatever the kernel's verifier forbids fails.
 
 use crate::insn::*;
-use crate::program::{DATA, DATA_END, KEY, LOOKUP, PASS, QUEUE, REDIRECT};
+use crate::program::{DATA, DATA_END, KEY, LENGTH, LOOKUP, PASS, QUEUE, REDIRECT};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -19,17 +19,24 @@ const STACK_SIZE: u64 = 512;
 pub struct Machine<'a> {
     endpoints: &'a [([u8; KEY], u32)],
     frame: &'a [u8],
+    /// Bytes of the frame that are in pieces which the program does not see.
+    behind: usize,
     queue: u32,
     stack: [u8; STACK_SIZE as usize],
     registers: [u64; 11],
 }
 
 impl<'a> Machine<'a> {
-    pub fn new(endpoints: &'a [([u8; KEY], u32)], frame: &'a [u8], queue: u32) -> Machine<'a> {
+    pub fn new(
+        endpoints: &'a [([u8; KEY], u32)],
+        frame: &'a [u8],
+        behind: usize,
+        queue: u32,
+    ) -> Machine<'a> {
         let mut registers = [0; 11];
         registers[1] = CONTEXT;
         registers[10] = STACK + STACK_SIZE;
-        Machine { endpoints, frame, queue, stack: [0; STACK_SIZE as usize], registers }
+        Machine { endpoints, frame, behind, queue, stack: [0; STACK_SIZE as usize], registers }
     }
 
     fn bytes(&self, at: u64, len: usize) -> u64 {
@@ -66,6 +73,10 @@ impl<'a> Machine<'a> {
         let map = self.registers[1] as i32;
         let mut verdict = None;
         self.registers[0] = match function {
+            LENGTH => {
+                assert_eq!(self.registers[1], CONTEXT);
+                (self.frame.len() + self.behind) as u64
+            }
             LOOKUP => {
                 assert_eq!(map, endpoints);
                 let from = (self.registers[2] - STACK) as usize;
@@ -103,6 +114,10 @@ impl<'a> Machine<'a> {
                     r[to] = value as u64;
                     false
                 }
+                ADD => {
+                    r[to] = r[to].wrapping_add(r[from]);
+                    false
+                }
                 ADD_VALUE => {
                     r[to] = r[to].wrapping_add_signed(i64::from(value));
                     false
@@ -120,6 +135,7 @@ impl<'a> Machine<'a> {
                 JUMP_EQUAL => r[to] == value as u64,
                 JUMP_UNEQUAL => r[to] != value as u64,
                 JUMP_GREATER => r[to] > r[from],
+                JUMP_GREATER_VALUE => r[to] > value as u64,
                 EXIT if r[0] == PASS as u64 => return Verdict::Pass,
                 EXIT => return redirect.expect("no other result"),
                 CALL => {

@@ -83,7 +83,7 @@ pub struct News {
 }
 
 /// Attributes: pairs of a kind and bytes.
-struct Attributes<'a>(&'a [u8]);
+pub(crate) struct Attributes<'a>(pub &'a [u8]);
 
 impl<'a> Iterator for Attributes<'a> {
     type Item = (u16, &'a [u8]);
@@ -138,7 +138,7 @@ fn family(ip: IpAddr) -> u8 {
     (if ip.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 }) as u8
 }
 
-fn add(message: &mut Vec<u8>, kind: u16, value: &[u8]) {
+pub(crate) fn add(message: &mut Vec<u8>, kind: u16, value: &[u8]) {
     message.extend((4 + value.len() as u16).to_ne_bytes());
     message.extend(kind.to_ne_bytes());
     message.extend(value);
@@ -151,7 +151,15 @@ impl Netlink {
     /// # Errors
     /// The system refuses.
     pub fn new() -> io::Result<Netlink> {
-        Netlink::open(0, 0)
+        Netlink::open(libc::NETLINK_ROUTE, 0, 0)
+    }
+
+    /// For questions to what has no protocol of its own.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub(crate) fn generic() -> io::Result<Netlink> {
+        Netlink::open(libc::NETLINK_GENERIC, 0, 0)
     }
 
     /// For news about changes.
@@ -159,13 +167,13 @@ impl Netlink {
     /// # Errors
     /// The system refuses.
     pub fn watch() -> io::Result<Netlink> {
-        Netlink::open(GROUPS, libc::SOCK_NONBLOCK)
+        Netlink::open(libc::NETLINK_ROUTE, GROUPS, libc::SOCK_NONBLOCK)
     }
 
-    fn open(groups: u32, flags: libc::c_int) -> io::Result<Netlink> {
+    fn open(protocol: libc::c_int, groups: u32, flags: libc::c_int) -> io::Result<Netlink> {
         let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | flags;
         // SAFETY: integers only; the result is checked.
-        let fd = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE) };
+        let fd = unsafe { libc::socket(libc::AF_NETLINK, kind, protocol) };
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
@@ -194,7 +202,7 @@ impl Netlink {
     }
 
     /// Asks, and gives the answer of kind `expected` to `read`.
-    fn ask<R>(
+    pub(crate) fn ask<R>(
         &mut self,
         (kind, expected): (u16, u16),
         body: &[u8],

@@ -8,9 +8,10 @@ use crate::frame::{ETHERNET, IPV4, IPV6, LARGEST_FRAME, UDP};
 use crate::insn::{Assembler, B, H, Insn, Label, W};
 use std::net::IpAddr;
 
-/// `bpf_map_lookup_elem` and `bpf_redirect_map`.
+/// `bpf_map_lookup_elem`, `bpf_redirect_map` and `bpf_xdp_get_buff_len`.
 pub(crate) const LOOKUP: i32 = 1;
 pub(crate) const REDIRECT: i32 = 51;
+pub(crate) const LENGTH: i32 = 188;
 /// The program's result for what the kernel shall handle.
 pub(crate) const PASS: i32 = 2;
 /// Offsets in the program's argument (`struct xdp_md`).
@@ -52,12 +53,23 @@ fn network(value: u16) -> i32 {
     i32::from(value.to_be())
 }
 
-/// The program, for maps with these descriptors.
-pub fn program(endpoints: i32, sockets: i32) -> Vec<Insn> {
+/// The program, for maps with these descriptors. `in_pieces`: it is given frames that lie in several pieces (Linux 5.18), which
+/// it leaves to the kernel; without that the kernel joins the pieces of all frames first, or the driver takes no long ones.
+pub fn program(endpoints: i32, sockets: i32, in_pieces: bool) -> Vec<Insn> {
     let mut a = Assembler::default();
     a.set(CONTEXT, 1);
+    if in_pieces {
+        a.call(LENGTH);
+        a.jump_greater_value(0, LARGEST_FRAME as i32, OUT);
+    }
     a.load(W, FRAME, CONTEXT, DATA);
     a.load(W, END, CONTEXT, DATA_END);
+    if in_pieces {
+        // What lies in the first piece is less than all.
+        a.set(1, FRAME);
+        a.add(1, 0);
+        a.jump_greater(1, END, OUT);
+    }
     a.set(1, FRAME);
     a.add_value(1, (ETHERNET + IPV4 + UDP) as i32);
     a.jump_greater(1, END, OUT);
@@ -146,10 +158,27 @@ mod tests {
         frame
     }
 
-    fn run(frame: &[u8], queue: u32) -> Verdict {
+    fn run_in_pieces(frame: &[u8], behind: usize, queue: u32, in_pieces: bool) -> Verdict {
         let of = |ip: &str| key(ip.parse().unwrap(), 7000, 3);
         let endpoints = [(of("10.0.0.2"), 5), (of("fd00::2"), 6)];
-        Machine::new(&endpoints, frame, queue).run(&program(11, 12), 11, 12)
+        let machine = Machine::new(&endpoints, frame, behind, queue);
+        machine.run(&program(11, 12, in_pieces), 11, 12)
+    }
+
+    /// Both forms of the program, which agree about frames of one piece.
+    fn run(frame: &[u8], queue: u32) -> Verdict {
+        let [whole, in_pieces] = [false, true].map(|form| run_in_pieces(frame, 0, queue, form));
+        assert_eq!(whole, in_pieces);
+        whole
+    }
+
+    #[test]
+    fn frames_in_several_pieces_are_the_kernels() {
+        let four = frame("10.0.0.1:9", "10.0.0.2:7000", &[7; 1000]);
+        assert_eq!(run_in_pieces(&four, 0, 3, true), Verdict::Redirect(5));
+        for behind in [1, 400, 9000] {
+            assert_eq!(run_in_pieces(&four, behind, 3, true), Verdict::Pass, "{behind}");
+        }
     }
 
     #[test]

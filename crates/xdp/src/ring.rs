@@ -1,6 +1,7 @@
-//! The rings that an XSK and the kernel share: one side writes entries and publishes them, the other takes
+//! The rings that one XSK and the kernel share: one side writes entries and publishes them, the other takes
 //! them. Each index has one writer: the process (one thread, [`Writer`] and [`Reader`] are not `Sync`) or the
-//! kernel, so the usual pair of a release store and an acquire load is all there is to order.
+//! kernel, so the usual pair of a release store and an acquire load is all there is to order. The rings that the XSKs of
+//! several processes have in common are in `shared_ring`.
 
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -19,23 +20,23 @@ pub struct Parts<T> {
 }
 
 impl<T: Copy> Parts<T> {
-    fn producer(&self) -> &AtomicU32 {
-        // SAFETY: whoever made a `Writer` or `Reader` of this has promised that it lives.
+    pub fn producer(&self) -> &AtomicU32 {
+        // SAFETY: whoever made a side of a ring of this has promised that it lives.
         unsafe { self.producer.as_ref() }
     }
 
-    fn consumer(&self) -> &AtomicU32 {
+    pub fn consumer(&self) -> &AtomicU32 {
         // SAFETY: as above.
         unsafe { self.consumer.as_ref() }
     }
 
-    fn entry(&self, index: u32) -> *mut T {
+    pub fn entry(&self, index: u32) -> *mut T {
         // SAFETY: the index is below `size`, and so many entries there are.
         unsafe { self.entries.as_ptr().add((index & (self.size - 1)) as usize) }
     }
 
     /// The kernel sleeps and wants a system call.
-    fn wants_call(&self) -> bool {
+    pub fn wants_call(&self) -> bool {
         // SAFETY: as above.
         let flags = unsafe { self.flags.as_ref() };
         // Relaxed: a hint that the kernel sets before it sleeps; it looks at the ring once more after that.

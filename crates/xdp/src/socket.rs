@@ -1,16 +1,14 @@
-//! An AF_XDP socket with its memory and its four rings.
+//! AF_XDP sockets (XSK): opened by who may, used by any process that has been handed one.
 
 use crate::ring::{Parts, Reader, Writer};
-use crate::umem::{FRAME, Umem};
+use crate::shared_ring::{Completion, Fill};
+use crate::umem::{FRAME, Shares, Umem};
 use core::ptr::NonNull;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// Frames that wait to be received into. What comes while all are full is lost, and sent again: as many as a
-/// sender's window has datagrams, for some peers.
-const RECEIVE: u32 = 2048;
-/// Frames on their way out.
-const TRANSMIT: u32 = 512;
+/// Frames that have been read and wait to be given back together.
+const SPENT: usize = 8;
 
 /// A mapping of one ring.
 struct Mapping {
@@ -28,14 +26,17 @@ impl Drop for Mapping {
     }
 }
 
-/// An open XSK, bound to one queue of one interface.
+/// An XSK, which takes what comes for one process by one queue of one interface, and sends.
 pub struct Xsk {
-    fill: Writer<u64>,
+    place: u32,
+    fill: Fill,
     transmit: Writer<libc::xdp_desc>,
     receive: Reader<libc::xdp_desc>,
-    completion: Reader<u64>,
+    completion: Completion,
     /// Frames to send from.
     free: Vec<u64>,
+    /// Frames that have been read and not given back yet.
+    spent: Vec<u64>,
     /// The driver moves frames between the card and our memory itself.
     pub zero_copy: bool,
     /// Frames are in the transmit ring that the kernel has not been told of, or has not taken.
@@ -108,82 +109,123 @@ fn map<T>(
     Ok((mapping, parts))
 }
 
+fn socket() -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: integers only; the result is checked.
+    let fd = unsafe { libc::socket(libc::AF_XDP, kind, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: just made, and nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Whether this process may open an XSK.
+///
+/// # Errors
+/// The system refuses.
+pub fn may_open() -> io::Result<()> {
+    socket().map(drop)
+}
+
+/// Rings of its own that each XSK has.
+fn own_rings(fd: &OwnedFd, shares: Shares) -> io::Result<()> {
+    option(fd, libc::XDP_RX_RING, &shares.receive)?;
+    option(fd, libc::XDP_TX_RING, &shares.transmit)
+}
+
+fn bind(fd: &OwnedFd, (interface, queue): (u32, u32), flags: u16, with: RawFd) -> io::Result<()> {
+    let address = libc::sockaddr_xdp {
+        sxdp_family: libc::AF_XDP as u16,
+        sxdp_flags: flags,
+        sxdp_ifindex: interface,
+        sxdp_queue_id: queue,
+        sxdp_shared_umem_fd: with as u32,
+    };
+    let (at, len) = ((&raw const address).cast(), size_of_val(&address) as libc::socklen_t);
+    // SAFETY: a live address of the given length.
+    match unsafe { libc::bind(fd.as_raw_fd(), at, len) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Opens an XSK for each process that has a share of `umem`, at a queue of an interface. `zero_copy`: only if the driver can
+/// do without copies. A queue has one memory and one pair of rings for its frames, which the kernel gives to nobody else.
+///
+/// # Errors
+/// The system refuses.
+pub fn open_all(
+    (interface, queue): (u32, u32),
+    umem: &Umem,
+    zero_copy: bool,
+) -> io::Result<Vec<OwnedFd>> {
+    let (first, shares) = (socket()?, umem.shares());
+    let register = libc::xdp_umem_reg {
+        addr: umem.address(),
+        len: umem.len() as u64,
+        chunk_size: FRAME as u32,
+        headroom: 0,
+        flags: 0,
+        tx_metadata_len: 0,
+    };
+    option(&first, libc::XDP_UMEM_REG, &register)?;
+    option(&first, libc::XDP_UMEM_FILL_RING, &shares.fill_entries())?;
+    option(&first, libc::XDP_UMEM_COMPLETION_RING, &shares.completion_entries())?;
+    own_rings(&first, shares)?;
+    {
+        let offsets = offsets(&first)?;
+        let entries = shares.fill_entries();
+        let (_mapping, parts) = map(&first, &offsets.fr, entries, libc::XDP_UMEM_PGOFF_FILL_RING)?;
+        // SAFETY: the mapping outlives it; the kernel has made the entries of zeros.
+        let fill = unsafe { Fill::new(parts) };
+        umem.to_fill().for_each(|frame| _ = fill.give(frame));
+    }
+    let copies = if zero_copy { libc::XDP_ZEROCOPY } else { libc::XDP_COPY };
+    bind(&first, (interface, queue), copies | libc::XDP_USE_NEED_WAKEUP, 0)?;
+    let mut all = vec![first];
+    for _ in 1..shares.places {
+        let next = socket()?;
+        own_rings(&next, shares)?;
+        bind(&next, (interface, queue), libc::XDP_SHARED_UMEM, all[0].as_raw_fd())?;
+        all.push(next);
+    }
+    Ok(all)
+}
+
 impl Xsk {
-    /// Opens a socket at a queue of an interface. `zero_copy`: only if the driver can do without copies.
+    /// Uses an XSK that was opened for the process that has this place among those of the host.
     ///
     /// # Errors
-    /// The system refuses.
-    pub fn open(interface: u32, queue: u32, zero_copy: bool) -> io::Result<Xsk> {
-        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // SAFETY: integers only; the result is checked.
-        let fd = unsafe { libc::socket(libc::AF_XDP, kind, 0) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: just made, and nobody else's.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        let umem = Umem::new(RECEIVE + TRANSMIT)?;
-        let register = libc::xdp_umem_reg {
-            addr: umem.address(),
-            len: umem.len() as u64,
-            chunk_size: FRAME as u32,
-            headroom: 0,
-            flags: 0,
-            tx_metadata_len: 0,
-        };
-        option(&fd, libc::XDP_UMEM_REG, &register)?;
-        for (ring, size) in [
-            (libc::XDP_UMEM_FILL_RING, RECEIVE),
-            (libc::XDP_UMEM_COMPLETION_RING, TRANSMIT),
-            (libc::XDP_RX_RING, RECEIVE),
-            (libc::XDP_TX_RING, TRANSMIT),
-        ] {
-            option(&fd, ring, &size)?;
-        }
-        let at = offsets(&fd)?;
-        let (fill_map, fill) = map(&fd, &at.fr, RECEIVE, libc::XDP_UMEM_PGOFF_FILL_RING)?;
+    /// It is none, or the system refuses.
+    pub fn new(fd: OwnedFd, umem: Umem, place: u32, zero_copy: bool) -> io::Result<Xsk> {
+        let (at, shares) = (offsets(&fd)?, umem.shares());
+        let (filled, completed) = (shares.fill_entries(), shares.completion_entries());
+        let (fill_map, fill) = map(&fd, &at.fr, filled, libc::XDP_UMEM_PGOFF_FILL_RING)?;
         let (completion_map, completion) =
-            map(&fd, &at.cr, TRANSMIT, libc::XDP_UMEM_PGOFF_COMPLETION_RING)?;
-        let (receive_map, receive) = map(&fd, &at.rx, RECEIVE, libc::XDP_PGOFF_RX_RING as u64)?;
-        let (transmit_map, transmit) = map(&fd, &at.tx, TRANSMIT, libc::XDP_PGOFF_TX_RING as u64)?;
-        // SAFETY: the mappings live as long as the socket, and these are the only ends.
-        let (fill, transmit) = unsafe { (Writer::new(fill), Writer::new(transmit)) };
-        // SAFETY: as above.
-        let (receive, completion) = unsafe { (Reader::new(receive), Reader::new(completion)) };
-        let frame = |i: u32| u64::from(i) * FRAME as u64;
-        let mut xsk = Xsk {
+            map(&fd, &at.cr, completed, libc::XDP_UMEM_PGOFF_COMPLETION_RING)?;
+        let (receive_map, receive) =
+            map(&fd, &at.rx, shares.receive, libc::XDP_PGOFF_RX_RING as u64)?;
+        let (transmit_map, transmit) =
+            map(&fd, &at.tx, shares.transmit, libc::XDP_PGOFF_TX_RING as u64)?;
+        // SAFETY: the mappings live as long as the socket; sizes are powers of two, and the entries were zeros.
+        let (fill, completion) = unsafe { (Fill::new(fill), Completion::new(completion)) };
+        // SAFETY: as above, and these are the only ends: the socket is this process's alone.
+        let (receive, transmit) = unsafe { (Reader::new(receive), Writer::new(transmit)) };
+        Ok(Xsk {
+            place,
             fill,
             transmit,
             receive,
             completion,
-            free: (RECEIVE..RECEIVE + TRANSMIT).map(frame).collect(),
+            free: umem.to_send_from(place).collect(),
+            spent: Vec::with_capacity(SPENT),
             zero_copy,
             pending: false,
             fd,
             _mappings: [fill_map, completion_map, receive_map, transmit_map],
             umem,
-        };
-        (0..RECEIVE).for_each(|i| _ = xsk.fill.write(frame(i)));
-        xsk.fill.publish();
-        xsk.bind(interface, queue)?;
-        Ok(xsk)
-    }
-
-    fn bind(&self, interface: u32, queue: u32) -> io::Result<()> {
-        let copies = if self.zero_copy { libc::XDP_ZEROCOPY } else { libc::XDP_COPY };
-        let address = libc::sockaddr_xdp {
-            sxdp_family: libc::AF_XDP as u16,
-            sxdp_flags: copies | libc::XDP_USE_NEED_WAKEUP,
-            sxdp_ifindex: interface,
-            sxdp_queue_id: queue,
-            sxdp_shared_umem_fd: 0,
-        };
-        let (at, len) = ((&raw const address).cast(), size_of_val(&address) as libc::socklen_t);
-        // SAFETY: a live address of the given length.
-        match unsafe { libc::bind(self.fd(), at, len) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        })
     }
 
     pub fn fd(&self) -> RawFd {
@@ -211,15 +253,13 @@ impl Xsk {
         true
     }
 
-    /// Takes back the frames that have left.
+    /// Takes back the frames that have left, and gives those of others to them.
     fn reap(&mut self) {
         while let Some(at) = self.completion.take() {
-            // The kernel gives back what it was given; what it did not get from us is not used.
-            let own = u64::from(RECEIVE) * FRAME as u64;
-            if at >= own && at % FRAME as u64 == 0 && self.free.len() < TRANSMIT as usize {
-                self.free.push(at);
-            }
+            self.umem.give_back(at);
         }
+        let free = &mut self.free;
+        self.umem.take_back(self.place, |at| free.push(at));
     }
 
     /// Frames are waiting to be taken by the kernel.
@@ -275,10 +315,10 @@ impl Xsk {
         };
         // What does not lie in a frame is nonsense, read as an empty frame.
         let result = read(self.umem.bytes(frame.addr, frame.len as usize).unwrap_or(&[]));
-        let whole = frame.addr - frame.addr % FRAME as u64;
-        // As many entries as frames: there is room.
-        self.fill.write(whole);
-        self.fill.publish();
+        self.spent.push(frame.addr);
+        if self.spent.len() == SPENT {
+            self.spent.drain(..).for_each(|frame| _ = self.fill.give(frame));
+        }
         Some(result)
     }
 

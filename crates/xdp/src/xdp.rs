@@ -1,7 +1,7 @@
 //! The datagrams of one UDP port past the kernel, over all interfaces where that can be had.
 
 use crate::destinations::Destinations;
-use crate::device::{Device, Interface, Mode};
+use crate::device::{Device, Mode};
 use crate::frame::{finish, read};
 use crate::netlink::Netlink;
 use std::io;
@@ -51,44 +51,23 @@ pub struct Xdp {
 }
 
 impl Xdp {
-    /// Takes what comes for the port of a UDP socket, by these interfaces. `only`: the address to which that socket is
-    /// bound, if it is to one alone. `best`: no better mode is tried. Returns also why not, for each interface that can't be used, and why not
-    /// better for others.
+    /// Uses these interfaces for what a UDP socket of this port would send, and takes what comes by them. `only`: the
+    /// address to which that socket is bound, if it is to one alone.
     ///
     /// # Errors
-    /// None can be used: why.
-    pub fn open(
-        interfaces: Vec<Interface>,
-        port: u16,
-        only: Option<IpAddr>,
-        best: Mode,
-    ) -> Result<(Xdp, Vec<String>), String> {
-        let failed = |error: io::Error| format!("netlink: {error}");
-        let mut questions = Netlink::new().map_err(failed)?;
-        let news = Netlink::watch().map_err(failed)?;
-        let (mut devices, mut words) = (Vec::new(), Vec::new());
-        for interface in interfaces {
-            let name = interface.name.clone();
-            match Device::open(interface, port, best, &mut questions) {
-                Ok(device) => {
-                    let why = if device.why.is_empty() { "" } else { "; " };
-                    words.push(format!("{name}: {}{why}{}", device.mode.text(), device.why));
-                    devices.push(Some(device));
-                }
-                Err(why) => words.push(why),
-            }
-        }
-        if devices.is_empty() {
-            words.dedup();
-            let none = || "there is no interface of Ethernet".to_owned();
-            return Err(if words.is_empty() { none() } else { words.join("; ") });
-        }
-        let destinations = Destinations::new(port, only);
-        let buffer = vec![0; 16 << 10].into();
-        let (turn, next_news, tally) = (0, 0, Tally::default());
-        let xdp =
-            Xdp { devices, turn, destinations, questions, news, next_news, buffer, port, tally };
-        Ok((xdp, words))
+    /// The kernel does not tell of routes and neighbours.
+    pub fn new(devices: Vec<Device>, port: u16, only: Option<IpAddr>) -> io::Result<Xdp> {
+        Ok(Xdp {
+            devices: devices.into_iter().map(Some).collect(),
+            turn: 0,
+            destinations: Destinations::new(port, only),
+            questions: Netlink::new()?,
+            news: Netlink::watch()?,
+            next_news: 0,
+            buffer: vec![0; 16 << 10].into(),
+            port,
+            tally: Tally::default(),
+        })
     }
 
     /// Descriptors that are readable when something has come.
@@ -152,7 +131,7 @@ impl Xdp {
                 self.turn = (index + 1) % count;
                 continue;
             };
-            let interface = device.interface.index;
+            let interface = device.index;
             // What is wrong is counted and followed by the next; a few at most, so that others have their turn.
             for _ in 0..16 {
                 let port = self.port;
@@ -210,7 +189,7 @@ impl Xdp {
             }
             let Some(gone) = news.gone else { return };
             for device in &mut self.devices {
-                if device.as_ref().is_some_and(|device| device.interface.index == gone) {
+                if device.as_ref().is_some_and(|device| device.index == gone) {
                     *device = None;
                 }
             }
@@ -220,6 +199,11 @@ impl Xdp {
     /// The mode of the first interface that is there.
     pub fn mode(&self) -> Option<Mode> {
         self.devices.iter().flatten().next().map(|device| device.mode)
+    }
+
+    /// How many destinations have a way past the kernel.
+    pub fn reached(&self) -> usize {
+        self.destinations.reached()
     }
 
     /// No interface is left.

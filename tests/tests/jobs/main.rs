@@ -61,3 +61,4 @@ mod together;
 mod traffic;
 mod wrappers;
 mod xdp;
+mod xdp_native;

@@ -1,9 +1,11 @@
 //! Jobs whose datagrams go past the kernel (`--lane xdp`), on hosts that are network namespaces: skipped, with a
 //! word, where those or XDP can't be had.
 
-use crate::common::{UnderWay, clean, conformance, prefix, program, run_within, succeed};
+use crate::common::{self, UnderWay, clean, conformance, prefix, program, run_within, succeed};
+use crate::random::{Random, seed};
 use hpvm_tests::hosts::Hosts;
-use hpvm_xdp::{BpfKind, ids, maps_of};
+use hpvm_xdp::{BpfKind, GRANT, ids, maps_of};
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -14,7 +16,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 fn hosts(count: u32, options: &[&str]) -> Option<Hosts> {
     let hosts = Hosts::up(count, options)?;
     if let Err(why) = hpvm_xdp::probe() {
-        hpvm_tests::skip::skipped(&why);
+        hpvm_tests::skip::skipped(&why.text);
         return None;
     }
     Some(hosts)
@@ -22,8 +24,14 @@ fn hosts(count: u32, options: &[&str]) -> Option<Hosts> {
 
 /// `mpirun` with one rank on each of two hosts.
 fn mpirun(hosts: &Hosts, options: &[&str], program: &Path, words: &[&str]) -> Command {
+    several(hosts, 1, options, program, words)
+}
+
+/// `mpirun` with so many ranks on each of two hosts.
+fn several(hosts: &Hosts, each: u32, options: &[&str], program: &Path, words: &[&str]) -> Command {
+    let (all, each) = ((2 * each).to_string(), each.to_string());
     let mut command = clean(prefix().join("bin/mpirun"));
-    command.args(["-H", &hosts.list(), "-n", "2", "-ppn", "1", "--launch-agent"]);
+    command.args(["-H", &hosts.list(), "-n", &all, "-ppn", &each, "--launch-agent"]);
     command.arg(Hosts::agent()).args(options).arg(program).args(words);
     command
 }
@@ -98,9 +106,14 @@ impl Held {
 /// Runs `during` while a job of two hosts is under way past the kernel, and checks that the job ends well and leaves
 /// nothing in the kernel.
 fn with_job(hosts: &Hosts, during: impl FnOnce() + Send) {
+    with_ranks(hosts, 1, during);
+}
+
+/// The same with so many ranks on each host.
+fn with_ranks(hosts: &Hosts, each: u32, during: impl FnOnce() + Send) {
     let job = UnderWay::new();
-    let words = ["1", "1", job.file()];
-    let command = mpirun(hosts, &["--lane", "xdp"], &program("hosts"), &words);
+    let words = ["1", &each.to_string(), job.file()];
+    let command = several(hosts, each, &["--lane", "xdp"], &program("hosts"), &words);
     let held = std::thread::scope(|scope| {
         let during = scope.spawn(|| {
             job.wait();
@@ -133,22 +146,99 @@ fn a_job_past_the_kernel_leaves_others_alone() {
     });
 }
 
+/// Waits until `hpvm jobs` shows so many ranks on the first host whose datagrams pass the kernel in both directions. The
+/// counters are shown when a rank sleeps, which it does now and then.
+fn shown(hosts: &Hosts, ranks: usize) {
+    until("ranks past the kernel", || {
+        let list = command(hosts, 1, &[&hpvm(), "jobs"]);
+        list.lines().skip(1).find_map(|line| {
+            let name = line.split_whitespace().next()?;
+            let one = hosts.command(1, hpvm()).args(["jobs", name]).output().ok()?;
+            let one = String::from_utf8_lossy(&one.stdout).into_owned();
+            let count = |text| one.matches(text).count() == ranks;
+            let past = count("lane sent") && count("lane received");
+            (past && count("lane to other hosts: xdp (")).then_some(())
+        })
+    });
+}
+
 #[test]
 fn the_lane_of_a_rank_is_shown_and_most_datagrams_take_it() {
     let Some(hosts) = hosts(2, &[]) else { return };
-    with_job(&hosts, || {
-        // The counters are shown when a rank sleeps, which it does now and then.
-        until("a rank's lane", || {
-            let list = command(&hosts, 1, &[&hpvm(), "jobs"]);
-            list.lines().skip(1).find_map(|line| {
-                let name = line.split_whitespace().next()?;
-                let one = hosts.command(1, hpvm()).args(["jobs", name]).output().ok()?;
-                let one = String::from_utf8_lossy(&one.stdout).into_owned();
-                let past = one.contains("lane sent") && one.contains("lane received");
-                (past && one.contains("lane to other hosts: xdp (")).then_some(())
-            })
+    with_job(&hosts, || shown(&hosts, 1));
+}
+
+/// More than there are processors, all of them by one queue.
+#[test]
+fn all_ranks_of_a_host_pass_the_kernel() {
+    let Some(hosts) = hosts(2, &[]) else { return };
+    with_ranks(&hosts, 5, || shown(&hosts, 5));
+}
+
+/// What a rank holds when it dies is missed by nobody, also when it is the one whose socket was opened first.
+#[test]
+fn a_rank_that_dies_does_not_disturb_the_others() {
+    let Some(hosts) = hosts(2, &[]) else { return };
+    let [one, other] = [1, 2].map(|host| hosts.name(host));
+    for (list, case) in [
+        (format!("{one},{one},{other}"), "barrier"),
+        (format!("{one},{other},{other}"), "lengthy"),
+        (format!("{one},{other},{other}"), "alltoall"),
+    ] {
+        let mut command = hosts.command(1, prefix().join("bin/mpirun"));
+        command.args(["-n", "3", "-H", &list, "--enable-recovery", "--lane", "xdp"]);
+        command.arg("--launch-agent").arg(Hosts::agent()).arg(program("outlive")).arg(case);
+        let outcome = run_within(command, LIMIT);
+        assert_eq!(outcome.code, Some(137), "{case} on {list}: {}", outcome.output);
+        for rank in [0, 2] {
+            let seen = format!("rank {rank} has seen it");
+            assert!(outcome.output.contains(&seen), "{case} on {list}: {}", outcome.output);
+        }
+    }
+}
+
+/// Ranks, or the helper, killed at random moments: the job ends, or goes on where only the helper was hit, and the kernel
+/// holds nothing of it.
+#[test]
+fn kills_at_random_leave_nothing_in_the_kernel() {
+    let Some(hosts) = hosts(2, &[]) else { return };
+    let seed = seed();
+    let mut random = Random::new(seed);
+    for turn in 0..6 {
+        let job = UnderWay::new();
+        let words = ["1", "3", job.file()];
+        let command = several(&hosts, 3, &["--lane", "xdp"], &program("hosts"), &words);
+        let helper = turn % 3 == 2;
+        let name = if helper { "hpvm-xdp serve" } else { job.file() };
+        std::thread::scope(|scope| {
+            let during = scope.spawn(|| {
+                job.wait();
+                let held = Held::by(programs(&hosts));
+                std::thread::sleep(Duration::from_millis(random.below(50)));
+                let host = 1 + random.below(2) as u32;
+                let all = hosts.processes(host);
+                let ours = |(_, words): &&(i32, String)| {
+                    words.contains(name) && !words.contains("mpirun") && !words.contains("agent")
+                };
+                let all: Vec<_> = all.iter().filter(ours).collect();
+                assert!(!all.is_empty(), "nobody to be killed on host {host}: {name}");
+                let victim = all[random.below(all.len() as u64) as usize].0;
+                // SAFETY: integers only; the process is the test's.
+                assert_eq!(unsafe { libc::kill(victim, libc::SIGKILL) }, 0);
+                if helper {
+                    until("the interface without a program", || {
+                        attached(&hosts, host, "net0").is_none().then_some(())
+                    });
+                    job.is_over();
+                }
+                held
+            });
+            let outcome = run_within(command, LIMIT);
+            let text = format!("turn {turn}, HPVM_TEST_SEED={seed}: {}", outcome.output);
+            assert_eq!(outcome.code == Some(0), helper, "{text}");
+            during.join().expect("what happens meanwhile").is_gone(&hosts, 2);
         });
-    });
+    }
 }
 
 fn hpvm() -> String {
@@ -180,13 +270,20 @@ fn messages_of_every_kind_and_length() {
     is_right(command);
 }
 
+/// Longer datagrams than ours come by an interface of long frames, which the kernel handles in pieces; and what was
+/// short enough is so no more.
 #[test]
-fn more_ranks_of_a_host_go_by_udp() {
-    let Some(hosts) = hosts(2, &[]) else { return };
-    let mut command = clean(prefix().join("bin/mpirun"));
-    command.args(["-H", &hosts.list(), "-n", "4", "-ppn", "2", "--lane", "xdp", "--launch-agent"]);
-    command.arg(Hosts::agent()).arg(program("hosts")).args(["1", "2"]);
-    is_right(command);
+fn long_frames_and_lengths_that_change() {
+    let Some(hosts) = hosts(2, &["--mtu", "9000"]) else { return };
+    with_ranks(&hosts, 2, || {
+        is_right(mpirun(&hosts, &["--lane", "udp"], &program("hosts"), &["0.5", "1"]));
+        for mtu in ["1300", "1500"] {
+            for host in [1, 2] {
+                command(&hosts, host, &["ip", "link", "set", "net0", "mtu", mtu]);
+            }
+            is_right(mpirun(&hosts, &["--lane", "auto"], &program("hosts"), &["0.5", "1"]));
+        }
+    });
 }
 
 #[test]
@@ -204,6 +301,44 @@ fn a_killed_job_leaves_nothing_in_the_kernel() {
         during.join().expect("what happens meanwhile")
     });
     held.is_gone(&hosts, 1);
+}
+
+/// A user who is nobody, with the helper that root has given capabilities, and with one that has none: the lane works, or is
+/// refused in a sentence that says what to do, or UDP is used in silence.
+#[test]
+fn users_without_privileges_need_a_helper_that_has_them() {
+    const NOBODY: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+    let Some(hosts) = hosts(2, &[]) else { return };
+    let helper = common::folder("helper").join("hpvm-xdp");
+    // By a process of its own: a file that somebody may still write can't be run.
+    let copied = Command::new("cp").arg(prefix().join(hpvm_xdp::HELPER)).arg(&helper).status();
+    assert!(copied.is_ok_and(|status| status.success()));
+    let file = helper.to_str().expect("a path of text");
+    let job = |lane: &str| {
+        let options = ["--lane", lane, "-genv", "HPVM_XDP_HELPER", file];
+        let words: Vec<&OsStr> = NOBODY[1..].iter().map(OsStr::new).collect();
+        let mut job = several(&hosts, 2, &options, Path::new(NOBODY[0]), &[]);
+        job.args(words).arg(program("hosts")).args(["0.3", "2"]);
+        run_within(job, LIMIT)
+    };
+    let refused = job("xdp");
+    assert_ne!(refused.code, Some(0), "{}", refused.output);
+    assert!(refused.output.contains(&format!("setcap {GRANT} {file}")), "{}", refused.output);
+    let silent = job("auto");
+    assert_eq!(silent.code, Some(0), "{}", silent.output);
+    assert!(!silent.output.contains("xdp"), "{}", silent.output);
+
+    let granted = Command::new("setcap").args([GRANT, file]).output();
+    let usable = granted.is_ok_and(|output| output.status.success());
+    let words = [&NOBODY[..], &[file, "check"]].concat();
+    if !usable || !hosts.command(1, words[0]).args(&words[1..]).status().expect("it runs").success()
+    {
+        hpvm_tests::skip::skipped("capabilities of files do not count here");
+        return;
+    }
+    let outcome = job("xdp");
+    assert_eq!(outcome.code, Some(0), "{}", outcome.output);
+    assert!(outcome.output.contains("right "), "{}", outcome.output);
 }
 
 /// Not in every run: a fault of a kernel that takes down an interface in use would stop all networks of the machine.

@@ -16,6 +16,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-reliable", &["wire"]),
     ("hpvm-bulk", &["wire"]),
     ("hpvm-xdp", &[]),
+    ("hpvm-xdp-helper", &["xdp"]),
     ("hpvm-ofi", &[]),
     ("hpvm-net", &["bulk", "ofi", "reliable", "sync", "transport", "wire", "xdp"]),
     ("hpvm-names", &["net"]),

@@ -62,9 +62,9 @@ pub const WORKING: &[Flag] = &[
     flag(Id::Net, Hosts, &["net", "iface"], &["NAME|CIDR"],
         "Use this network interface, or those in this network, between hosts (HPVM_NET)."),
     flag(Id::Lane, Hosts, &["lane"], &["auto|udp|xdp|ofi"],
-        "How datagrams go between hosts (HPVM_LANE): through the kernel (udp), past it by AF_XDP (xdp), which needs \
-         privileges, or in messages of libfabric (ofi), by the provider that HPVM_OFI_PROVIDER names. xdp and ofi fail \
-         where they can't be had. auto is udp."),
+        "How datagrams go between hosts (HPVM_LANE): through the kernel (udp), past it by AF_XDP (xdp), which takes a \
+         helper with privileges, or in messages of libfabric (ofi), by the provider that HPVM_OFI_PROVIDER names. xdp and \
+         ofi fail where they can't be had. auto is xdp where nobody pays for it, else udp (docs/network.md)."),
     flag(Id::NetTimeout, Hosts, &["net-timeout"], &["SECONDS"],
         "Give a host up after so long without any sign of life, 0.5 to 1000000 (HPVM_NET_TIMEOUT). Default: 60."),
     flag(Id::NameServer, Hosts, &["nameserver", "ompi-server"], &["HOST[:PORT]|file:FILE"],

@@ -9,12 +9,12 @@ use super::connected::{Connected, Failure};
 use super::talk::Talk;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
-use std::ffi::{CStr, OsString};
+use std::ffi::OsString;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 /// The variable in which spawned processes find their parents' port.
@@ -181,18 +181,7 @@ impl Report {
 
 /// hpvm's own launcher: beside this library, else in `PATH`.
 fn launcher() -> Result<PathBuf> {
-    let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    let here: fn() -> Result<PathBuf> = launcher;
-    // SAFETY: valid memory for the result, and an address of this library.
-    let found = unsafe { libc::dladdr(here as *const libc::c_void, info.as_mut_ptr()) } != 0;
-    let mut beside = None;
-    if found {
-        // SAFETY: `dladdr` has filled it in; the name is a string of the loader's.
-        let name = unsafe { CStr::from_ptr(info.assume_init().dli_fname) };
-        let file = PathBuf::from(OsString::from_vec(name.to_bytes().to_vec()));
-        let file = file.canonicalize().unwrap_or(file);
-        beside = file.parent().and_then(Path::parent).map(|prefix| prefix.join("bin/mpirun"));
-    }
+    let beside = crate::runtime::installation().map(|prefix| prefix.join("bin/mpirun"));
     if let Some(beside) = beside.filter(|file| file.exists()) {
         return Ok(beside);
     }

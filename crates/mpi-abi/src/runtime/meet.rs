@@ -1,6 +1,7 @@
 //! How the ranks of a job meet: those of one host in shared memory, those of different hosts over
 //! the network.
 
+use super::lane::{self, Past};
 use super::tables::{self, Chosen};
 use crate::runtime::host_name;
 use hpvm_job::{Client, Job, PmiError};
@@ -33,7 +34,7 @@ fn memory(cause: SegmentError) -> Error {
     Error::new(Class::Other, format!("joining the job failed: {cause}"))
 }
 
-fn network(cause: String) -> Error {
+pub(super) fn network(cause: String) -> Error {
     Error::new(Class::Other, format!("joining the job failed: {cause}"))
 }
 
@@ -48,13 +49,14 @@ pub fn connect(job: &mut Job, chosen: &Chosen) -> Result<(Mux, Vec<u16>)> {
     };
     let opened = match ranks.len() == job.size as usize {
         true => None,
-        false => Some(announce(job, &mut m, place == 0)?),
+        false => Some(announce(job, &mut m, &ranks)?),
     };
     let mapping = meet(job, &mut m, &ranks, chosen)?;
     let shm = attach(mapping, place as u32, Some(&mut m))?;
-    let Some((opened, secret, far)) = opened else {
+    let Some((mut opened, secret, far, past)) = opened else {
         return Ok((Mux::single_host(shm), Vec::new()));
     };
+    past.pass(&mut m, &mut opened, (place as u32, ranks.len() as u32))?;
     let key = match secret {
         Some(key) => key,
         None => secret_of(&mut m)?.ok_or_else(|| network(format!("no {SECRET_KEY} is known")))?,
@@ -181,14 +183,16 @@ fn gateway_of(m: &mut Client, site: u16) -> Result<Card> {
 }
 
 /// Opens the sockets for other hosts and publishes where they are. Returns the job's secret where
-/// it is known before the others have come, and who is at another site. `first`: of the ranks of this host.
+/// it is known before the others have come, who is at another site, and how datagrams are to pass the kernel. `ranks`: those
+/// of this host.
 fn announce(
     job: &Job,
     m: &mut Client,
-    first: bool,
-) -> Result<(Opened, Option<JobKey>, Option<Far>)> {
-    let lane = lane(first)?;
+    ranks: &[u32],
+) -> Result<(Opened, Option<JobKey>, Option<Far>, Past)> {
+    let (lane, wish) = lane::read()?;
     let chosen = interfaces().map_err(network)?;
+    let past = Past::prepare(wish, m, (job.rank, ranks[0]), &chosen)?;
     let mut secret = secret_of(m)?;
     if secret.is_none() && job.rank == 0 {
         let [high, low] = random_key()?;
@@ -208,16 +212,13 @@ fn announce(
         lane: lane.clone(),
         far: far.as_ref().map_or_else(Vec::new, Far::ranks),
     });
-    let named =
-        |why, lane| network(format!("on host {}: {why} (HPVM_LANE is {lane})", host_name()));
     let opened = opened.map_err(|why| match lane {
-        Lane::Xdp => named(why, "xdp"),
-        Lane::Ofi(_) => named(why, "ofi"),
+        Lane::Ofi(_) => lane::named(&why, "ofi"),
         Lane::Udp => network(why),
     })?;
     let name = format!("{CARD_KEY}{}", job.rank);
     m.put(&name, &opened.card().text()).map_err(manager)?;
-    Ok((opened, secret, far))
+    Ok((opened, secret, far, past))
 }
 
 /// The interfaces that are used to reach other hosts: obeys `HPVM_NET`.
@@ -228,26 +229,6 @@ pub fn interfaces() -> std::result::Result<Vec<Interface>, String> {
     };
     let all = interfaces::all().map_err(|e| format!("listing the interfaces: {e}"))?;
     interfaces::choose(&all, &choice).map_err(|e| format!("on host {}: {e}", host_name()))
-}
-
-/// Obeys `HPVM_LANE`, and with `ofi` also `HPVM_OFI_PROVIDER`: how datagrams have to go. Past the kernel go only those of the
-/// `first` rank of a host: an interface has one program and a queue of it one owner. Spawned ranks inherit the variable from
-/// ranks that have the interfaces already.
-fn lane(first: bool) -> Result<Lane> {
-    let spawned = std::env::var_os("HPVM_PARENT_PORT").is_some();
-    match std::env::var("HPVM_LANE").as_deref() {
-        Err(_) | Ok("" | "auto" | "udp") => Ok(Lane::Udp),
-        Ok("xdp") if spawned || !first => Ok(Lane::Udp),
-        Ok("xdp") => Ok(Lane::Xdp),
-        Ok("ofi") => {
-            let provider = std::env::var("HPVM_OFI_PROVIDER").ok();
-            Ok(Lane::Ofi(provider.filter(|name| !name.is_empty())))
-        }
-        Ok(other) => {
-            let text = format!("HPVM_LANE is {other:?}; expected auto, udp, xdp or ofi");
-            Err(Error::new(Class::Arg, text))
-        }
-    }
 }
 
 /// A number of the job that no other job has, for the identities of its processes.

@@ -6,6 +6,8 @@
 //! guard: such code calls [`Entered::outside`], or ends its guard first.
 
 mod identity;
+mod installation;
+mod lane;
 mod meet;
 mod progress_thread;
 mod start;
@@ -15,6 +17,7 @@ pub use identity::{
     abort, abort_by_program, end_job, end_process, host_name, launcher_ends, launcher_is_ours,
     whoami,
 };
+pub use installation::installation;
 pub use meet::{interfaces, net_timeout, random_key};
 pub(crate) use progress_thread::with_signals_blocked;
 pub use start::{Use, finish, start};

@@ -1,0 +1,139 @@
+//! How datagrams go to other hosts: `HPVM_LANE`, and the helper that lets them pass the kernel.
+
+use super::meet::{manager, network};
+use super::{host_name, installation};
+use hpvm_job::Client;
+use hpvm_mpi::{Class, Error, Result};
+use hpvm_net::interfaces::Interface;
+use hpvm_net::{
+    Lane, Opened, PastKernelSettings, Refusal, Why, XDP_HELPER, start_xdp, xdp_is_worth, xdp_usable,
+};
+use std::path::PathBuf;
+
+/// Key under which the first rank of a host, whose number follows, publishes the name of the helper.
+const HELPER_KEY: &str = "hpvm-xdp-";
+
+/// Whether datagrams shall pass the kernel.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Wish {
+    No,
+    /// Where nobody pays for it.
+    Auto,
+    /// Or the job can't begin.
+    Must,
+}
+
+/// What comes of the wish on this host.
+pub enum Past {
+    /// Nobody has wished it.
+    Unwanted,
+    /// It can't be, and need not.
+    Refused(Why),
+    /// A helper is there, or the first rank, whose number this is, will tell of it.
+    Helper { must: bool, name: Option<String>, first: u32 },
+}
+
+/// An error that names the host and the variable.
+pub fn named(why: &str, lane: &str) -> Error {
+    network(format!("on host {}: {why} (HPVM_LANE is {lane})", host_name()))
+}
+
+/// Obeys `HPVM_LANE`, and with `ofi` also `HPVM_OFI_PROVIDER`. Spawned ranks inherit the variable from ranks that have
+/// the interfaces already.
+pub fn read() -> Result<(Lane, Wish)> {
+    let spawned = std::env::var_os("HPVM_PARENT_PORT").is_some();
+    let wish = |wish| Ok((Lane::Udp, if spawned { Wish::No } else { wish }));
+    match std::env::var("HPVM_LANE").as_deref() {
+        Err(_) | Ok("" | "auto") => wish(Wish::Auto),
+        Ok("udp") => wish(Wish::No),
+        Ok("xdp") => wish(Wish::Must),
+        Ok("ofi") => {
+            let provider = std::env::var("HPVM_OFI_PROVIDER").ok();
+            Ok((Lane::Ofi(provider.filter(|name| !name.is_empty())), Wish::No))
+        }
+        Ok(other) => {
+            let text = format!("HPVM_LANE is {other:?}; expected auto, udp, xdp or ofi");
+            Err(Error::new(Class::Arg, text))
+        }
+    }
+}
+
+/// The helper's file: that of `HPVM_XDP_HELPER`, or of this installation.
+fn helper() -> std::result::Result<PathBuf, Refusal> {
+    if let Some(file) = std::env::var_os("HPVM_XDP_HELPER").filter(|file| !file.is_empty()) {
+        return Ok(file.into());
+    }
+    let text = "it is not known where hpvm is installed".to_owned();
+    let unknown = Refusal { why: Why::Impossible, text };
+    installation().map(|prefix| prefix.join(XDP_HELPER)).ok_or(unknown)
+}
+
+impl Past {
+    /// Starts the helper in the first rank of a host. To be called before the ranks meet.
+    ///
+    /// # Errors
+    /// It must start and does not.
+    pub fn prepare(
+        wish: Wish,
+        m: &mut Client,
+        (rank, first): (u32, u32),
+        interfaces: &[Interface],
+    ) -> Result<Past> {
+        if wish == Wish::No {
+            return Ok(Past::Unwanted);
+        }
+        let must = wish == Wish::Must;
+        // All ranks of a host find the same, so that none asks for a name that nobody tells.
+        let worth = if must { Ok(()) } else { xdp_is_worth(interfaces) };
+        let helper = worth.and_then(|()| helper()).and_then(|file| {
+            xdp_usable(&file)?;
+            if rank == first { start_xdp(&file).map(Some) } else { Ok(None) }
+        });
+        let told = helper.as_ref().ok().and_then(Option::as_deref);
+        if let Some(name) = told {
+            m.put(&format!("{HELPER_KEY}{first}"), name).map_err(manager)?;
+        }
+        match helper {
+            Ok(name) => Ok(Past::Helper { must, name, first }),
+            Err(refusal) if must => Err(named(&refusal.text, "xdp")),
+            Err(refusal) => Ok(Past::Refused(refusal.why)),
+        }
+    }
+
+    /// Lets datagrams pass the kernel. To be called when all ranks have met. `place`: among the ranks of this host, and how
+    /// many they are.
+    ///
+    /// # Errors
+    /// They must and can't.
+    pub fn pass(self, m: &mut Client, opened: &mut Opened, place: (u32, u32)) -> Result<()> {
+        let (must, name, first) = match self {
+            Past::Unwanted => return Ok(()),
+            Past::Refused(why) => {
+                opened.set_why_udp(why);
+                return Ok(());
+            }
+            Past::Helper { must, name, first } => (must, name, first),
+        };
+        let name = match name {
+            Some(name) => Some(name),
+            None => m.get(&format!("{HELPER_KEY}{first}")).map_err(manager)?,
+        };
+        let passed = match &name {
+            Some(helper) => {
+                opened.pass_kernel(&PastKernelSettings { helper, place, in_any_mode: must })
+            }
+            None => Err(Refusal {
+                why: Why::Impossible,
+                text: format!("rank {first}, the first of this host, has not started hpvm-xdp"),
+            }),
+        };
+        match passed {
+            Ok(()) => Ok(()),
+            Err(refusal) if must => Err(named(&refusal.text, "xdp")),
+            Err(refusal) => {
+                opened.set_why_udp(refusal.why);
+                Ok(())
+            }
+        }
+    }
+}

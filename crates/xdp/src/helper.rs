@@ -1,0 +1,181 @@
+//! A process of a job and the helper: the first one of a host starts it, all of them ask it. It alone has privileges,
+//! and ends when the last process has closed its connection, however it ends.
+
+use crate::device::{Device, Interface};
+use crate::message::{Answer, Request, parse_answers, receive, send};
+use crate::open::{Handed, Refusal, Why, Wish};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
+
+/// The helper's file below the folder of an installation.
+pub const HELPER: &str = "libexec/hpvm/hpvm-xdp";
+/// Longer than the helper waits for anything.
+const ANSWER: Duration = Duration::from_secs(30);
+/// Extended attribute of a file with capabilities.
+const CAPABILITIES: &std::ffi::CStr = c"security.capability";
+
+fn impossible(text: String) -> Refusal {
+    Refusal { why: Why::Impossible, text }
+}
+
+fn forbidden(text: String) -> Refusal {
+    Refusal { why: Why::Forbidden, text }
+}
+
+/// Whether a helper of this file may have the privileges: this process is root, or the file has capabilities that count.
+/// It may still miss some, which it says itself.
+///
+/// # Errors
+/// Why not.
+pub fn usable(program: &Path) -> Result<(), Refusal> {
+    let shown = program.display();
+    let file =
+        std::fs::metadata(program).map_err(|error| impossible(format!("{shown}: {error}")))?;
+    // SAFETY: no arguments.
+    if unsafe { libc::geteuid() } == 0 {
+        return Ok(());
+    }
+    let mut path = program.as_os_str().as_bytes().to_vec();
+    path.push(0);
+    let (path, name) = (path.as_ptr().cast(), CAPABILITIES.as_ptr());
+    // SAFETY: strings that end with zero; no room for the value is wanted, only its length.
+    let capable = unsafe { libc::getxattr(path, name, core::ptr::null_mut(), 0) } > 0;
+    if !capable && file.mode() & libc::S_ISUID == 0 {
+        return Err(forbidden(format!(
+            "{shown} has no capabilities (setcap {GRANT} {shown}, as root)"
+        )));
+    }
+    // SAFETY: integers only.
+    if unsafe { libc::prctl(libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) } == 1 {
+        let text = "capabilities of files do not count here (no_new_privs)".to_owned();
+        return Err(forbidden(text));
+    }
+    // SAFETY: zeros are a value of the structure.
+    let mut system: libc::statvfs = unsafe { core::mem::zeroed() };
+    // SAFETY: a string that ends with zero, and live memory for the result.
+    let told = unsafe { libc::statvfs(path, &mut system) } == 0;
+    if told && system.f_flag & libc::ST_NOSUID != 0 {
+        return Err(forbidden(format!("{shown} is on a file system that is mounted nosuid")));
+    }
+    Ok(())
+}
+
+/// What `setcap` is to give the helper: for interfaces, for frames, for programs, for those that add a length to a packet's address
+/// (frames in pieces), and for memory beyond the user's limit of locked pages.
+pub const GRANT: &str = "cap_net_admin,cap_net_raw,cap_bpf,cap_perfmon,cap_ipc_lock=ep";
+
+/// A listening socket with a name of its own, which goes with it.
+fn listen() -> io::Result<(UnixListener, String)> {
+    let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let name = format!("hpvm-xdp-{}-{:x}", std::process::id(), time.as_nanos());
+    Ok((UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?, name))
+}
+
+/// Starts a helper, and returns the name under which the processes of this host find it. Blocks until it serves.
+///
+/// # Errors
+/// It does not start.
+pub fn start(program: &Path) -> Result<String, Refusal> {
+    usable(program)?;
+    let failed = |error: io::Error| impossible(format!("{}: {error}", program.display()));
+    let (listener, name) = listen().map_err(failed)?;
+    let mut command = Command::new(program);
+    command.arg("serve").env_clear().current_dir("/");
+    command.stdin(OwnedFd::from(listener)).stdout(Stdio::null()).stderr(Stdio::null());
+    match command.status() {
+        Ok(status) if !status.success() => {
+            Err(impossible(format!("{}: {status}", program.display())))
+        }
+        // A program that waits for any child may have been faster: then the helper's answers tell.
+        Err(error) if error.raw_os_error() != Some(libc::ECHILD) => Err(failed(error)),
+        _ => Ok(name),
+    }
+}
+
+/// The connection to a helper that this user has started.
+fn connect(name: &str) -> io::Result<UnixStream> {
+    let stream = UnixStream::connect_addr(&SocketAddr::from_abstract_name(name)?)?;
+    stream.set_read_timeout(Some(ANSWER))?;
+    // SAFETY: no arguments.
+    if user_of(stream.as_fd()) != Some(unsafe { libc::geteuid() }) {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    Ok(stream)
+}
+
+/// The user at the other end of a connection, or who has made its listening socket.
+pub(crate) fn user_of(stream: BorrowedFd<'_>) -> Option<u32> {
+    let mut credentials = libc::ucred { pid: 0, uid: u32::MAX, gid: 0 };
+    let mut len = size_of_val(&credentials) as libc::socklen_t;
+    let at = (&raw mut credentials).cast();
+    let fd = stream.as_raw_fd();
+    // SAFETY: live memory of the given length.
+    let told = unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_PEERCRED, at, &mut len) };
+    (told == 0).then_some(credentials.uid)
+}
+
+/// What a process has got.
+pub struct Granted {
+    pub devices: Vec<Device>,
+    /// For each interface how it is used, or why not, for people.
+    pub words: Vec<String>,
+    /// Datagrams come past the kernel for as long as this is open.
+    pub connection: OwnedFd,
+}
+
+/// Asks a helper for these interfaces, for the process that has `place` of so many and the bound socket `udp`.
+///
+/// # Errors
+/// None can be used.
+pub fn ask(
+    name: &str,
+    (place, places): (u32, u32),
+    wish: Wish,
+    interfaces: &[Interface],
+    udp: BorrowedFd<'_>,
+) -> Result<Granted, Refusal> {
+    let failed = |error: io::Error| impossible(format!("asking hpvm-xdp: {error}"));
+    let stream = connect(name).map_err(failed)?;
+    let indices = interfaces.iter().map(|interface| interface.index).collect();
+    let request = Request { place, places, wish, interfaces: indices };
+    send(stream.as_fd(), &request.bytes(), &[udp.as_raw_fd()]).map_err(failed)?;
+    let (bytes, descriptors) = receive(stream.as_fd()).map_err(failed)?;
+    let answers = parse_answers(&bytes).ok_or_else(|| {
+        impossible("hpvm-xdp has given no answer, or one of another version".to_owned())
+    })?;
+    let mut descriptors = descriptors.into_iter();
+    let (mut devices, mut words, mut refusals) = (Vec::new(), Vec::new(), Vec::new());
+    for (interface, answer) in interfaces.iter().zip(answers) {
+        let Interface { name, index, .. } = interface;
+        match answer {
+            Answer::Refused(refusal) => {
+                words.push(refusal.text.clone());
+                refusals.push(refusal);
+            }
+            Answer::Open(mode, why) => {
+                let (Some(socket), Some(memory)) = (descriptors.next(), descriptors.next()) else {
+                    return Err(impossible("hpvm-xdp has not handed over what it says".to_owned()));
+                };
+                let device = Device::new(*index, mode, Handed { socket, memory }, (place, places));
+                devices.push(device.map_err(|e| impossible(format!("interface {name}: {e}")))?);
+                let and = if why.is_empty() { "" } else { "; " };
+                words.push(format!("{name}: {}{and}{why}", mode.text()));
+            }
+        }
+    }
+    if !devices.is_empty() {
+        return Ok(Granted { devices, words, connection: stream.into() });
+    }
+    words.dedup();
+    // The reason that can be mended before the others.
+    let why = refusals.iter().map(|refusal| refusal.why).min().unwrap_or(Why::Impossible);
+    let none = || "there is no interface of Ethernet".to_owned();
+    Err(Refusal { why, text: if words.is_empty() { none() } else { words.join("; ") } })
+}

@@ -1,0 +1,285 @@
+//! What a process of a job and the helper that opens XSKs for it say to each other: one message each way over a Unix
+//! socket, with descriptors.
+
+use crate::device::Mode;
+use crate::open::{Refusal, Why, Wish};
+use std::io::{self, IoSlice};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::time::Duration;
+
+/// Changes with every change of the messages or of what is handed over: a helper of another installation may answer.
+const MAGIC: [u8; 8] = *b"hpvmxdp1";
+/// Interfaces in one request.
+pub const MOST_INTERFACES: usize = 32;
+/// Descriptors for each of them.
+const DESCRIPTORS: usize = 2;
+/// Longest message.
+const LONGEST: usize = 16 << 10;
+/// Longest reason that is told.
+const LONGEST_TEXT: usize = 400;
+
+/// What one process asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// The process's place among those of its host.
+    pub place: u32,
+    /// How many of them there are.
+    pub places: u32,
+    pub wish: Wish,
+    /// Numbers of the interfaces.
+    pub interfaces: Vec<u32>,
+}
+
+/// The answer for one interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The next descriptors are for it. Also why the mode is none of the better ones.
+    Open(Mode, String),
+    Refused(Refusal),
+}
+
+const MODES: [Mode; 3] = [Mode::ZeroCopy, Mode::Native, Mode::Generic];
+const REASONS: [Why; 4] = [Why::Forbidden, Why::Taken, Why::Copies, Why::Impossible];
+
+fn number<T: PartialEq>(all: &[T], one: &T) -> u8 {
+    all.iter().position(|other| other == one).map_or(u8::MAX, |number| number as u8)
+}
+
+/// Reads fields one after the other.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn bytes(&mut self, len: usize) -> Option<&'a [u8]> {
+        let (bytes, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some(bytes)
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        Some(self.bytes(1)?[0])
+    }
+
+    fn short(&mut self) -> Option<u16> {
+        Some(u16::from_le_bytes(*self.bytes(2)?.first_chunk()?))
+    }
+
+    fn word(&mut self) -> Option<u32> {
+        Some(u32::from_le_bytes(*self.bytes(4)?.first_chunk()?))
+    }
+
+    fn one_of<T: Copy>(&mut self, all: &[T]) -> Option<T> {
+        all.get(usize::from(self.byte()?)).copied()
+    }
+}
+
+impl Request {
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut out = MAGIC.to_vec();
+        out.extend(self.place.to_le_bytes());
+        out.extend(self.places.to_le_bytes());
+        out.extend([number(&MODES, &self.wish.best), number(&MODES, &self.wish.worst)]);
+        let patience = u16::try_from(self.wish.patience.as_millis()).unwrap_or(u16::MAX);
+        out.extend(patience.to_le_bytes());
+        let interfaces = &self.interfaces[..self.interfaces.len().min(MOST_INTERFACES)];
+        out.push(interfaces.len() as u8);
+        interfaces.iter().for_each(|index| out.extend(index.to_le_bytes()));
+        out
+    }
+
+    /// `None`: this is no request.
+    pub fn parse(bytes: &[u8]) -> Option<Request> {
+        let mut fields = Fields(bytes);
+        if fields.bytes(MAGIC.len())? != MAGIC {
+            return None;
+        }
+        let (place, places) = (fields.word()?, fields.word()?);
+        let (best, worst) = (fields.one_of(&MODES)?, fields.one_of(&MODES)?);
+        let patience = Duration::from_millis(u64::from(fields.short()?));
+        let count = usize::from(fields.byte()?);
+        let interfaces = (0..count).map(|_| fields.word()).collect::<Option<Vec<u32>>>()?;
+        let right = count <= MOST_INTERFACES && fields.0.is_empty();
+        let wish = Wish { best, worst, patience };
+        right.then_some(Request { place, places, wish, interfaces })
+    }
+}
+
+/// The bytes of answers, in the order of the request.
+pub fn answers(all: &[Answer]) -> Vec<u8> {
+    let mut out = MAGIC.to_vec();
+    for answer in all {
+        let (kind, number, text) = match answer {
+            Answer::Open(mode, why) => (0, number(&MODES, mode), why),
+            Answer::Refused(refusal) => (1, number(&REASONS, &refusal.why), &refusal.text),
+        };
+        let text = &text.as_bytes()[..text.len().min(LONGEST_TEXT)];
+        out.extend([kind, number]);
+        out.extend((text.len() as u16).to_le_bytes());
+        out.extend(text);
+    }
+    out
+}
+
+/// `None`: these are no answers.
+pub fn parse_answers(bytes: &[u8]) -> Option<Vec<Answer>> {
+    let mut fields = Fields(bytes);
+    if fields.bytes(MAGIC.len())? != MAGIC {
+        return None;
+    }
+    let mut all = Vec::new();
+    while !fields.0.is_empty() {
+        let kind = fields.byte()?;
+        let mode = fields.byte()?;
+        let len = usize::from(fields.short()?);
+        let text = String::from_utf8_lossy(fields.bytes(len)?).into_owned();
+        all.push(match kind {
+            0 => Answer::Open(*MODES.get(usize::from(mode))?, text),
+            1 => Answer::Refused(Refusal { why: *REASONS.get(usize::from(mode))?, text }),
+            _ => return None,
+        });
+    }
+    Some(all)
+}
+
+/// Room for the descriptors of a message, aligned as the kernel wants it.
+#[repr(C, align(8))]
+struct Control([u8; 512]);
+
+const _: () = assert!(16 + 4 * DESCRIPTORS * MOST_INTERFACES <= 512);
+
+/// Sends a message with descriptors.
+///
+/// # Errors
+/// The other side has gone, or does not take it.
+pub fn send(socket: BorrowedFd<'_>, bytes: &[u8], descriptors: &[RawFd]) -> io::Result<()> {
+    let part = IoSlice::new(bytes);
+    let mut control = Control([0; 512]);
+    let len = size_of_val(descriptors) as u32;
+    // SAFETY: integers only.
+    let (space, filled) = unsafe { (libc::CMSG_SPACE(len), libc::CMSG_LEN(len)) };
+    if space as usize > control.0.len() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // SAFETY: the message header points to the bytes and to room for the descriptors, all of it alive during the call.
+    let sent = unsafe {
+        let mut message: libc::msghdr = core::mem::zeroed();
+        message.msg_iov = (&raw const part).cast_mut().cast();
+        message.msg_iovlen = 1;
+        if !descriptors.is_empty() {
+            message.msg_control = control.0.as_mut_ptr().cast();
+            message.msg_controllen = space as _;
+            let head = libc::CMSG_FIRSTHDR(&raw const message);
+            (*head).cmsg_level = libc::SOL_SOCKET;
+            (*head).cmsg_type = libc::SCM_RIGHTS;
+            (*head).cmsg_len = filled as _;
+            let to = libc::CMSG_DATA(head);
+            core::ptr::copy_nonoverlapping(descriptors.as_ptr().cast(), to, len as usize);
+        }
+        libc::sendmsg(socket.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL)
+    };
+    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Receives what `send` has sent: nothing, where the other side has gone.
+///
+/// # Errors
+/// The system refuses, or nothing has come in the time of the socket.
+pub fn receive(socket: BorrowedFd<'_>) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
+    let mut bytes = vec![0; LONGEST];
+    let mut part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    let mut control = Control([0; 512]);
+    // SAFETY: zeros are a value of the structure.
+    let mut message: libc::msghdr = unsafe { core::mem::zeroed() };
+    (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);
+    message.msg_control = control.0.as_mut_ptr().cast();
+    message.msg_controllen = control.0.len() as _;
+    let got = loop {
+        // SAFETY: the message header points to as much memory as it says.
+        let got =
+            unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC) };
+        match io::Error::last_os_error() {
+            error if got < 0 && error.kind() == io::ErrorKind::Interrupted => {}
+            error if got < 0 => return Err(error),
+            _ => break got as usize,
+        }
+    };
+    bytes.truncate(got);
+    let mut descriptors = Vec::new();
+    // SAFETY: the kernel has filled in the header; the descriptors in it are new and ours.
+    unsafe {
+        let mut head = libc::CMSG_FIRSTHDR(&raw const message);
+        while !head.is_null() {
+            if ((*head).cmsg_level, (*head).cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
+                let data = libc::CMSG_DATA(head);
+                let len = (*head).cmsg_len as usize - libc::CMSG_LEN(0) as usize;
+                for at in 0..len / size_of::<RawFd>() {
+                    let fd = data.cast::<RawFd>().add(at).read_unaligned();
+                    descriptors.push(OwnedFd::from_raw_fd(fd));
+                }
+            }
+            head = libc::CMSG_NXTHDR(&raw const message, head);
+        }
+    }
+    Ok((bytes, descriptors))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::os::fd::AsFd;
+
+    fn request() -> Request {
+        let wish = Wish { worst: Mode::Native, ..Wish::ANY };
+        Request { place: 3, places: 8, wish, interfaces: vec![2, 70_000] }
+    }
+
+    fn some_answers() -> Vec<Answer> {
+        let refusal = Refusal { why: Why::Taken, text: "somebody – else".to_owned() };
+        vec![Answer::Open(Mode::Native, "no zero-copy".to_owned()), Answer::Refused(refusal)]
+    }
+
+    #[test]
+    fn messages_come_back() {
+        assert_eq!(Request::parse(&request().bytes()), Some(request()));
+        assert_eq!(parse_answers(&answers(&some_answers())), Some(some_answers()));
+        let long = Answer::Refused(Refusal { why: Why::Impossible, text: "x".repeat(10_000) });
+        let all = vec![long; MOST_INTERFACES];
+        let bytes = answers(&all);
+        assert!(bytes.len() <= LONGEST && parse_answers(&bytes).unwrap().len() == all.len());
+    }
+
+    #[test]
+    fn what_is_cut_or_too_long_is_refused() {
+        let bytes = request().bytes();
+        for len in 0..bytes.len() {
+            assert_eq!(Request::parse(&bytes[..len]), None, "{len}");
+        }
+        assert_eq!(Request::parse(&[&bytes[..], &[0]].concat()), None);
+        let mut many = bytes.clone();
+        many[20] = MOST_INTERFACES as u8 + 1;
+        many.resize(21 + 4 * (MOST_INTERFACES + 1), 0);
+        assert_eq!(Request::parse(&many), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(mut bytes in proptest::collection::vec(0u8.., 0..80)) {
+            let _ = (Request::parse(&bytes), parse_answers(&bytes));
+            bytes.splice(0..0, MAGIC);
+            let _ = (Request::parse(&bytes), parse_answers(&bytes));
+        }
+    }
+
+    #[test]
+    fn descriptors_go_along() {
+        let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
+        let files = [std::fs::File::open("/dev/null").unwrap(), std::fs::File::open("/").unwrap()];
+        send(one.as_fd(), b"hello", &files.each_ref().map(|file| file.as_raw_fd())).unwrap();
+        let (bytes, descriptors) = receive(other.as_fd()).unwrap();
+        assert_eq!((&bytes[..], descriptors.len()), (&b"hello"[..], 2));
+        let second = std::fs::File::from(descriptors.into_iter().nth(1).unwrap());
+        assert!(second.metadata().unwrap().is_dir());
+        drop(one);
+        assert_eq!(receive(other.as_fd()).unwrap().0, b"");
+    }
+}

@@ -1,0 +1,370 @@
+//! The helper's side, which runs with privileges for users who have none: it opens XSKs, and lets a process take what comes
+//! for a port only when that process shows the socket that is bound to it. Whoever asks is the user who has started it.
+//!
+//! The helper stays for as long as one of the processes is connected, and keeps the program and the sockets that it was
+//! shown: while a process can take what comes for a port, nobody else can have that port. When the helper is killed, the program
+//! goes, and everything comes by UDP.
+
+use crate::device::Interface;
+use crate::helper::user_of;
+use crate::message::{Answer, MOST_INTERFACES, Request, answers, receive, send};
+use crate::netlink::Netlink;
+use crate::open::{Handed, Queue, Refusal, Why, explain};
+use std::ffi::CStr;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::Duration;
+
+/// How long a process that has connected may be silent, and how long the first one is waited for.
+const SILENCE: Duration = Duration::from_secs(5);
+/// The namespace of a socket, as a descriptor.
+const SIOCGSKNS: libc::Ioctl = 0x894C;
+
+/// Serves the processes of one host until the last of them has gone.
+///
+/// # Errors
+/// The system refuses.
+pub fn serve(listener: &UnixListener) -> io::Result<()> {
+    let mut opened = Opened::default();
+    let mut clients: Vec<Client> = Vec::new();
+    loop {
+        let patience = if clients.is_empty() { SILENCE.as_millis() as libc::c_int } else { -1 };
+        let streams = clients.iter().map(|client| client.stream.as_fd());
+        let ready = wait([listener.as_fd()].into_iter().chain(streams), patience)?;
+        // A process says nothing more once it was answered: its end is all that is to be read.
+        for index in (0..clients.len()).rev().filter(|index| ready[index + 1]) {
+            opened.withdraw(&clients.swap_remove(index));
+        }
+        if ready[0] {
+            let (stream, _) = listener.accept()?;
+            stream.set_read_timeout(Some(SILENCE))?;
+            let user = user_of(stream.as_fd()).filter(|user| *user == own_user());
+            // Whoever has gone meanwhile needs no answer, and whoever speaks otherwise gets none.
+            clients.extend(user.and_then(|user| opened.answer(stream, user).ok()));
+        } else if clients.is_empty() {
+            return Ok(());
+        }
+    }
+}
+
+/// Waits until one of the descriptors is readable or has been closed, for so many milliseconds; -1: for ever. Tells of each
+/// whether it is.
+fn wait<'a>(
+    descriptors: impl Iterator<Item = BorrowedFd<'a>>,
+    patience: libc::c_int,
+) -> io::Result<Vec<bool>> {
+    let mut all: Vec<_> = descriptors
+        .map(|fd| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 })
+        .collect();
+    // SAFETY: as many live structures as it says.
+    while unsafe { libc::poll(all.as_mut_ptr(), all.len() as libc::nfds_t, patience) } < 0 {
+        match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::Interrupted => {}
+            error => return Err(error),
+        }
+    }
+    Ok(all.iter().map(|one| one.revents != 0).collect())
+}
+
+fn own_user() -> u32 {
+    // SAFETY: no arguments.
+    unsafe { libc::getuid() }
+}
+
+/// A process that has been answered.
+struct Client {
+    stream: UnixStream,
+    port: Option<Port>,
+    /// The socket that it has shown: the port stays its own.
+    _socket: Option<OwnedFd>,
+}
+
+/// What has been opened, at the first request.
+#[derive(Default)]
+struct Opened {
+    places: u32,
+    queues: Vec<(Interface, Result<Queue, Refusal>)>,
+}
+
+impl Opened {
+    /// Reads a request and answers it.
+    fn answer(&mut self, stream: UnixStream, user: u32) -> io::Result<Client> {
+        let (bytes, descriptors) = receive(stream.as_fd())?;
+        let request = Request::parse(&bytes).ok_or(io::ErrorKind::InvalidData)?;
+        if self.places == 0 {
+            self.open(&request);
+        }
+        let socket = descriptors.into_iter().next();
+        let port = match &socket {
+            Some(socket) => Port::of(socket, user),
+            None => Err("no socket came with the request".to_owned()),
+        };
+        let mut given = Vec::new();
+        let mut all = Vec::new();
+        for index in &request.interfaces {
+            all.push(match self.one(&request, *index, &port) {
+                Ok((answer, handed)) => {
+                    given.extend([handed.socket, handed.memory]);
+                    answer
+                }
+                Err(refusal) => Answer::Refused(refusal),
+            });
+        }
+        let client = Client { stream, port: port.ok(), _socket: socket };
+        let given: Vec<_> = given.iter().map(AsRawFd::as_raw_fd).collect();
+        match send(client.stream.as_fd(), &answers(&all), &given) {
+            Ok(()) => Ok(client),
+            Err(error) => {
+                self.withdraw(&client);
+                Err(error)
+            }
+        }
+    }
+
+    fn open(&mut self, request: &Request) {
+        self.places = request.places;
+        let mut netlink = Netlink::new().map_err(|error| explain("(any)", &error));
+        for index in request.interfaces.iter().take(MOST_INTERFACES) {
+            let addresses = addresses(*index).unwrap_or_default();
+            let interface = Interface { name: name(*index), index: *index, addresses };
+            let queue = match &mut netlink {
+                Ok(netlink) => Queue::open(&interface, request.places, request.wish, netlink),
+                Err(refusal) => Err(refusal.clone()),
+            };
+            self.queues.push((interface, queue));
+        }
+    }
+
+    /// Hands one interface over.
+    fn one(
+        &mut self,
+        request: &Request,
+        index: u32,
+        port: &Result<Port, String>,
+    ) -> Result<(Answer, Handed), Refusal> {
+        let impossible = |text| Refusal { why: Why::Impossible, text };
+        let found = self.queues.iter_mut().find(|(interface, _)| interface.index == index);
+        let Some((interface, queue)) = found.filter(|_| request.places == self.places) else {
+            let text = "the processes of this host do not ask for the same interfaces";
+            return Err(impossible(text.to_owned()));
+        };
+        let queue = queue.as_mut().map_err(|refusal| refusal.clone())?;
+        let port = port.as_ref().map_err(|text| impossible(text.clone()))?;
+        let handed = queue.hand_over(request.place, port.number, port.of_interface(interface));
+        let handed = handed.map_err(|error| explain(&interface.name, &error))?;
+        Ok((Answer::Open(queue.mode, queue.why.clone()), handed))
+    }
+
+    /// A process has gone: its port will be free.
+    fn withdraw(&mut self, client: &Client) {
+        let Some(port) = &client.port else { return };
+        for (interface, queue) in &self.queues {
+            if let Ok(queue) = queue {
+                queue.withdraw(port.number, port.of_interface(interface));
+            }
+        }
+    }
+}
+
+/// The port to which a socket is bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Port {
+    number: u16,
+    /// `None`: all addresses.
+    only: Option<IpAddr>,
+    four: bool,
+    six: bool,
+}
+
+impl Port {
+    /// That of a UDP socket of `user` in our network namespace: in one of his own he may bind any port.
+    fn of(socket: &OwnedFd, user: u32) -> Result<Port, String> {
+        let failed = |error: io::Error| format!("looking at a socket: {error}");
+        // SAFETY: zeros are a value of the structure.
+        let mut about: libc::stat = unsafe { core::mem::zeroed() };
+        // SAFETY: live memory for the result.
+        if unsafe { libc::fstat(socket.as_raw_fd(), &mut about) } != 0 {
+            return Err(failed(io::Error::last_os_error()));
+        }
+        let domain = option(socket, libc::SOL_SOCKET, libc::SO_DOMAIN).map_err(failed)?;
+        let protocol = option(socket, libc::SOL_SOCKET, libc::SO_PROTOCOL).map_err(failed)?;
+        let kind = option(socket, libc::SOL_SOCKET, libc::SO_TYPE).map_err(failed)?;
+        let six = domain == libc::AF_INET6;
+        if (protocol, kind) != (libc::IPPROTO_UDP, libc::SOCK_DGRAM)
+            || !(six || domain == libc::AF_INET)
+        {
+            return Err("what came with the request is no socket of UDP".to_owned());
+        }
+        if about.st_uid != user {
+            return Err("the socket that came with the request is another user's".to_owned());
+        }
+        let ours = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
+        if namespace(socket.as_fd()).map_err(failed)? != namespace(ours.as_fd()).map_err(failed)? {
+            return Err("the socket that came is of another network namespace".to_owned());
+        }
+        let four =
+            !six || option(socket, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY).map_err(failed)? == 0;
+        let copy = socket.try_clone().map_err(failed)?;
+        let bound = std::net::UdpSocket::from(copy).local_addr().map_err(failed)?;
+        if bound.port() == 0 {
+            return Err("the socket that came with the request is not bound".to_owned());
+        }
+        let ip = bound.ip().to_canonical();
+        let only = Some(ip).filter(|ip| !ip.is_unspecified());
+        Ok(Port { number: bound.port(), only, four, six })
+    }
+
+    /// The addresses of an interface at which it receives.
+    fn of_interface(&self, interface: &Interface) -> impl Iterator<Item = IpAddr> {
+        interface.addresses.iter().copied().filter(|ip| self.takes(*ip))
+    }
+
+    fn takes(&self, address: IpAddr) -> bool {
+        let family = if address.is_ipv4() { self.four } else { self.six };
+        family && self.only.is_none_or(|only| only == address)
+    }
+}
+
+fn option(socket: &OwnedFd, level: libc::c_int, name: libc::c_int) -> io::Result<libc::c_int> {
+    let mut value = 0;
+    let mut len = size_of_val(&value) as libc::socklen_t;
+    let (fd, at) = (socket.as_raw_fd(), (&raw mut value).cast());
+    // SAFETY: live memory of the given length.
+    match unsafe { libc::getsockopt(fd, level, name, at, &mut len) } {
+        0 => Ok(value),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Which network namespace a socket is of: device and number of its file.
+fn namespace(socket: BorrowedFd<'_>) -> io::Result<(u64, u64)> {
+    // SAFETY: no argument but the descriptor.
+    let fd = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCGSKNS) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: just made, and nobody else's.
+    let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+    // SAFETY: zeros are a value of the structure.
+    let mut about: libc::stat = unsafe { core::mem::zeroed() };
+    // SAFETY: live memory for the result.
+    match unsafe { libc::fstat(fd.as_raw_fd(), &mut about) } {
+        0 => Ok((about.st_dev, about.st_ino)),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn name(index: u32) -> String {
+    let mut name = [0 as libc::c_char; libc::IF_NAMESIZE];
+    // SAFETY: room for a name.
+    let found = unsafe { libc::if_indextoname(index, name.as_mut_ptr()) };
+    if found.is_null() {
+        return format!("number {index}");
+    }
+    // SAFETY: the system has written a string that ends with zero.
+    unsafe { CStr::from_ptr(found) }.to_string_lossy().into_owned()
+}
+
+/// The addresses of an interface.
+fn addresses(index: u32) -> io::Result<Vec<IpAddr>> {
+    let mut first = core::ptr::null_mut();
+    // SAFETY: live memory for the result, which is freed below.
+    if unsafe { libc::getifaddrs(&mut first) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let mut all = Vec::new();
+    let mut next: *const libc::ifaddrs = first;
+    // SAFETY: the list that the system has made, until it is freed.
+    while let Some(one) = unsafe { next.as_ref() } {
+        next = one.ifa_next;
+        // SAFETY: a name of the list.
+        if unsafe { libc::if_nametoindex(one.ifa_name) } == index {
+            // SAFETY: an address of the list, or none.
+            all.extend(unsafe { address(one.ifa_addr) });
+        }
+    }
+    // SAFETY: made above, and not used any more.
+    unsafe { libc::freeifaddrs(first) };
+    Ok(all)
+}
+
+/// # Safety
+/// `at` is null or leads to an address as long as its family says.
+unsafe fn address(at: *const libc::sockaddr) -> Option<IpAddr> {
+    // SAFETY: as the caller promises.
+    let family = i32::from(unsafe { at.as_ref()? }.sa_family);
+    match family {
+        libc::AF_INET => {
+            // SAFETY: as the caller promises.
+            let four = unsafe { at.cast::<libc::sockaddr_in>().read_unaligned() };
+            Some(Ipv4Addr::from(u32::from_be(four.sin_addr.s_addr)).into())
+        }
+        libc::AF_INET6 => {
+            // SAFETY: as the caller promises.
+            let six = unsafe { at.cast::<libc::sockaddr_in6>().read_unaligned() };
+            Some(Ipv6Addr::from(six.sin6_addr.s6_addr).into())
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::UdpSocket;
+
+    fn port(socket: UdpSocket, user: u32) -> Result<Port, String> {
+        Port::of(&socket.into(), user)
+    }
+
+    #[test]
+    fn only_bound_sockets_of_udp_and_of_the_user_count() {
+        let own = own_user();
+        let bind = |at: &str| UdpSocket::bind(at).unwrap();
+        // Without privileges the namespace can't be told; nothing is handed out then.
+        let Ok(four) = port(bind("127.0.0.1:0"), own) else { return };
+        assert!(four.takes([127, 0, 0, 1].into()) && !four.takes([10, 0, 0, 1].into()));
+        assert!(!four.takes(Ipv6Addr::LOCALHOST.into()));
+        let all = port(bind("0.0.0.0:0"), own).unwrap();
+        assert!(all.takes([10, 0, 0, 1].into()) && !all.takes(Ipv6Addr::LOCALHOST.into()));
+        let both = port(bind("[::]:0"), own).unwrap();
+        assert!(both.takes([10, 0, 0, 1].into()) && both.takes(Ipv6Addr::LOCALHOST.into()));
+        let text = port(bind("127.0.0.1:0"), own + 1).unwrap_err();
+        assert!(text.contains("another user's"), "{text}");
+        for other in [
+            OwnedFd::from(std::net::TcpListener::bind("127.0.0.1:0").unwrap()),
+            std::fs::File::open("/dev/null").unwrap().into(),
+        ] {
+            assert!(Port::of(&other, own).is_err());
+        }
+        // SAFETY: integers only; the result is checked.
+        let unbound = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM, 0) };
+        assert!(unbound >= 0);
+        // SAFETY: just made.
+        let text = Port::of(&unsafe { OwnedFd::from_raw_fd(unbound) }, own).unwrap_err();
+        assert!(text.contains("not bound"), "{text}");
+    }
+
+    /// Whoever has a network of his own may bind any port there.
+    #[test]
+    fn a_socket_of_another_network_does_not_count() {
+        let elsewhere = std::thread::spawn(|| {
+            // SAFETY: an integer; only this thread is moved, and it ends here.
+            let moved = unsafe { libc::unshare(libc::CLONE_NEWNET) } == 0;
+            moved.then(|| UdpSocket::bind("0.0.0.0:53").unwrap())
+        });
+        // It takes privileges.
+        let Some(socket) = elsewhere.join().unwrap() else { return };
+        let text = port(socket, own_user()).unwrap_err();
+        assert!(text.contains("another network namespace"), "{text}");
+    }
+
+    #[test]
+    fn the_loopback_has_its_addresses() {
+        let all = addresses(1).unwrap();
+        assert!(all.is_empty() || all.contains(&Ipv4Addr::LOCALHOST.into()), "{all:?}");
+        assert_eq!((name(1), addresses(0x7fff_ffff).unwrap()), ("lo".to_owned(), vec![]));
+    }
+}
