@@ -51,6 +51,7 @@ mod shmem;
 mod silence;
 mod sites;
 mod sites_coll;
+mod sites_slurm;
 mod solo;
 mod strangers;
 mod stripes;
