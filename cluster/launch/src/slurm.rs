@@ -1,6 +1,6 @@
 //! The allocation of a Slurm job: from the environment that Slurm gives to what runs in it, or as Slurm tells who asks.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::process::{Command, Stdio};
 
 use crate::error::LaunchError;

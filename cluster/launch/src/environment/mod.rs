@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use crate::args::{Options, Pass, Program};
+use crate::error::LaunchError;
 
 mod library;
 pub mod ranks;
