@@ -22,6 +22,8 @@ const KEPT: usize = 1 << 20;
 /// that of the record itself.
 const SHORT: u64 = 20_000;
 const NOTHING: u64 = 60;
+/// After a look in vain: a program that waits looks again sooner than this.
+const LOOKS_AGAIN: u64 = 2_000;
 
 pub struct State {
     pub log: Log,
@@ -33,7 +35,7 @@ pub struct State {
     began: u64,
     /// When the last call ended, by the wall's clock and by that of the processor.
     left: (u64, u64),
-    /// The last call asked for what was not there yet: what follows is waiting.
+    /// The last call asked for what was not there yet.
     polls: bool,
     /// Messages that have been found, but not received.
     pub found: std::collections::HashMap<usize, Rc<Part>>,
@@ -102,7 +104,7 @@ impl State {
             // Somebody else may have had the processor.
             computed = computed.min(processor().saturating_sub(self.left.1));
         }
-        if computed > NOTHING && !self.polls {
+        if computed > if self.polls { LOOKS_AGAIN } else { NOTHING } {
             self.log.compute(computed);
         }
     }
@@ -117,7 +119,9 @@ impl State {
         if self.log.text.len() > KEPT {
             self.flush();
         }
-        self.left = (wall(), processor());
+        // The wall's clock last: asking for the other takes longer.
+        let spent = processor();
+        self.left = (wall(), spent);
     }
 
     fn flush(&mut self) {
@@ -194,8 +198,9 @@ pub fn begin() {
     let parts = Parts::new();
     // SAFETY: as above.
     unsafe { (mpi().MPI_Barrier)(MPI_COMM_WORLD) };
-    let (began, found) = (wall(), Default::default());
-    let left = (began, processor());
+    let (spent, found) = (processor(), Default::default());
+    let began = wall();
+    let left = (began, spent);
     let state = State { log, parts, file, path, depth: 0, began, left, polls: false, found };
     STATE.set(ManuallyDrop::new(Some(state)));
     RECORDS.store(true, Ordering::Relaxed); // relaxed: see `enter`

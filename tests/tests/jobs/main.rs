@@ -44,6 +44,7 @@ mod pvm;
 mod pvm_fortran;
 mod pvm_hosts;
 mod random;
+mod record;
 mod recovery;
 mod report;
 mod sam;

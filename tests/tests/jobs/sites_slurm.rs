@@ -58,7 +58,7 @@ fn allocations_of_two_clusters_are_one_job() {
     let Some((here, there, _wan)) = two_clusters() else { return };
     let (agent, hosts) = (login(&there), program("hosts"));
     let (agent, hosts) = (agent.to_str().expect("text"), hosts.to_str().expect("text"));
-    let number = allocate(&there, &["-N2", "-n4"]);
+    let number = allocate(&there, &["-N2", "--ntasks-per-node=2"]);
     let west = format!("west=slurm:{number}@{}", there.host(1));
     let sites = ["--launch-agent", agent, "--site", "east=slurm", "--site", &west];
     let salloc = ["salloc", "-Q", "-N2", "--ntasks-per-node=2"];
