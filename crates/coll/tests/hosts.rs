@@ -229,9 +229,14 @@ impl Case {
             let between = self.alltoall(hosts, &long());
             assert_eq!(between.len(), self.nodes.len() * (count - 1), "{self:?}");
         }
+        if self.elements > 0 && !self.in_place {
+            // Every rank one to every other.
+            let apart = Limits { alltoall: -1, joined: -1, ..DEFAULT.sites };
+            self.alltoall(hosts, &Tables { sites: apart, hosts: apart, ..DEFAULT.clone() });
+        }
     }
 
-    fn gather(&self, hosts: &Hosts) {
+    fn gather(&self, hosts: &Hosts, tables: &Tables) {
         let (bytes, n) = (self.elements * SEND.size, self.size() as usize);
         let stride = 2 * self.elements * RECV.extent;
         let mut want = blank(RECV, 2 * self.elements * n);
@@ -241,7 +246,7 @@ impl Case {
         let make = |rank: u32| {
             let in_place = self.in_place && rank == self.root;
             let input = Exchange { root: self.root, in_place, ..self.exchange(rank) };
-            let schedule = hosts::gather(&always(), hosts, &input);
+            let schedule = hosts::gather(tables, hosts, &input);
             let mut send = blank(SEND, self.elements);
             let mut recv = blank(RECV, 2 * self.elements * n);
             let data = packed(rank, 0, bytes);
@@ -253,16 +258,18 @@ impl Case {
         };
         let (procs, between) = self.run(no_op, make);
         assert!(procs[self.root as usize].recv == want, "gather {self:?}");
-        one_per_pair(&between, self);
+        if tables.hosts.gather == ANY {
+            one_per_pair(&between, self);
+        }
         self.crosses_once("gather", &procs, false);
     }
 
-    fn scatter(&self, hosts: &Hosts) {
+    fn scatter(&self, hosts: &Hosts, tables: &Tables) {
         let (bytes, n) = (self.elements * SEND.size, self.size() as usize);
         let make = |rank: u32| {
             let in_place = self.in_place && rank == self.root;
             let input = Exchange { root: self.root, in_place, ..self.exchange(rank) };
-            let schedule = hosts::scatter(&always(), hosts, &input);
+            let schedule = hosts::scatter(tables, hosts, &input);
             let mut send = blank(SEND, self.elements * n);
             if rank == self.root {
                 (0..n).for_each(|to| {
@@ -279,7 +286,9 @@ impl Case {
             put(&mut want, 0, RECV, &packed(self.root, proc.rank, bytes));
             assert!(proc.recv == want, "scatter {self:?} rank {}", proc.rank);
         }
-        one_per_pair(&between, self);
+        if tables.hosts.gather == ANY {
+            one_per_pair(&between, self);
+        }
         self.crosses_once("scatter", &procs, false);
     }
 
@@ -495,8 +504,11 @@ impl Case {
         self.bcast(&hosts);
         self.allgather(&hosts);
         self.alltoalls(&hosts);
-        self.gather(&hosts);
-        self.scatter(&hosts);
+        // By hosts, and as the length makes it.
+        for tables in [always(), DEFAULT.clone()] {
+            self.gather(&hosts, &tables);
+            self.scatter(&hosts, &tables);
+        }
         self.reductions(&hosts);
     }
 }

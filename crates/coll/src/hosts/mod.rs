@@ -32,7 +32,7 @@ pub use dealt::{reduce_scatter, reduce_scatter_block};
 pub use prefix::{exscan, scan};
 pub use reduce::{allreduce, reduce};
 pub use rooted::{gather, scatter};
-pub use varied::{allgatherv, alltoallv, alltoallw};
+pub use varied::{allgatherv, alltoallv, alltoallw, gatherv, scatterv};
 
 use crate::bcast as plain;
 use crate::input::Broadcast;

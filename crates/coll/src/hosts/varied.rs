@@ -2,10 +2,10 @@
 
 use super::{Hosts, heads, moved, spread};
 use crate::exchange::{self, Blocks, Typed, Varied};
-use crate::input::{AlltoallV, AlltoallW, GatherV, Vectors};
+use crate::input::{AlltoallV, AlltoallW, GatherV, ScatterV, Vectors};
 use crate::schedule::{Block, Buffer, Peer, Schedule, Ty};
 use crate::select::Tables;
-use crate::{allgatherv as plain, alltoallv as plain_v, alltoallw as plain_w};
+use crate::{allgatherv as plain, alltoallv as plain_v, alltoallw as plain_w, gather, scatter};
 
 /// The blocks of a host go to its head, the heads exchange what they have, host by host and site by site, and each gives the
 /// whole to its host.
@@ -82,6 +82,22 @@ pub fn alltoallv(hosts: &Hosts, input: &AlltoallV) -> Schedule {
     all_at_once(hosts, (input.rank, input.size), &send, &recv)
 }
 
+/// The plain gather, but that the root takes all blocks at once.
+pub fn gatherv(hosts: &Hosts, input: &GatherV) -> Schedule {
+    match hosts.sites() {
+        Some(_) => gather::linear::schedule_v_with_window(input, input.size),
+        None => gather::schedule_v(input),
+    }
+}
+
+/// The plain scatter, but that the root sends all blocks at once.
+pub fn scatterv(hosts: &Hosts, input: &ScatterV) -> Schedule {
+    match hosts.sites() {
+        Some(_) => scatter::linear::schedule_v_with_window(input, input.size),
+        None => scatter::schedule_v(input),
+    }
+}
+
 /// As [`alltoallv`].
 pub fn alltoallw(hosts: &Hosts, input: &AlltoallW) -> Schedule {
     if hosts.sites().is_none() || input.in_place {
@@ -91,7 +107,8 @@ pub fn alltoallw(hosts: &Hosts, input: &AlltoallW) -> Schedule {
     all_at_once(hosts, (input.rank, input.size), &send, &recv)
 }
 
-fn all_at_once(
+/// The exchange of every pair of ranks, those between sites in the first round.
+pub(super) fn all_at_once(
     hosts: &Hosts,
     (rank, size): (u32, u32),
     send: &impl Blocks,
