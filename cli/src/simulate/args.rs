@@ -21,7 +21,10 @@ pub const SUBJECTS: [(&str, &str); 9] = [
     ("alltoall", "MPI_Alltoall, --size bytes for each other rank"),
     ("bcast", "MPI_Bcast from rank 0, --size bytes"),
     ("pingpong", "a message to and fro between the first and the last rank"),
-    ("trace", "the calls of FILE, of a folder of mpirun --record, or with --pattern of an application"),
+    (
+        "trace",
+        "the calls of FILE, of a folder of mpirun --record, or with --pattern of an application",
+    ),
     ("start", "from mpirun to the end of MPI_Init"),
     ("calibrate", "measure real ranks, write a machine's numbers, and compare"),
     ("failures", "years of jobs whose hosts and processes fail"),

@@ -5,6 +5,7 @@ use crate::parts::Parts;
 use crate::{is_right, mpi};
 use core::ffi::c_int;
 use hpvm_abi::constants::*;
+use hpvm_model::say;
 use std::cell::RefCell;
 use std::ffi::CStr;
 use std::fs::File;
@@ -216,11 +217,11 @@ fn elsewhere() -> Option<&'static CStr> {
 }
 
 fn refuse(library: &CStr) -> ! {
-    eprintln!(
+    say(&format!(
         "hpvm trace: the program uses {}: what it calls cannot be recorded. Programs can be recorded that are compiled by \
          hpvm's mpicc or mpicxx and have no calls of MPI from Fortran",
         library.to_string_lossy()
-    );
+    ));
     std::process::exit(1)
 }
 
@@ -264,7 +265,7 @@ fn host() -> String {
 
 /// A record that is not whole is worth nothing: ends the job.
 fn give_up(path: &Path, error: &std::io::Error) -> ! {
-    eprintln!("hpvm trace: '{}': {error}", path.display());
+    say(&format!("hpvm trace: '{}': {error}", path.display()));
     // SAFETY: MPI has been initialized.
     unsafe { (mpi().MPI_Abort)(MPI_COMM_WORLD, 1) };
     std::process::exit(1)
