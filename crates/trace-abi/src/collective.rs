@@ -31,11 +31,7 @@ fn either(
     (count, ty): (impl Into<i64>, MPI_Datatype),
     (other, other_ty): (impl Into<i64>, MPI_Datatype),
 ) -> u64 {
-    if buffer == MPI_IN_PLACE.cast_const() {
-        bytes(other.into(), other_ty)
-    } else {
-        bytes(count.into(), ty)
-    }
+    if buffer == MPI_IN_PLACE.cast_const() { bytes(other, other_ty) } else { bytes(count, ty) }
 }
 
 /// The sum of an array that MPI was given for so many ranks; 0 where it is not significant.
@@ -118,22 +114,22 @@ macro_rules! collectives {
 collectives! {
     MPI_Bcast MPI_Bcast_c MPI_Ibcast MPI_Ibcast_c
         (buf: *mut c_void, count: N, ty: MPI_Datatype, root: c_int)
-        |_ranks| ("bcast", Some(root), Some(bytes(count.into(), ty)));
+        |_ranks| ("bcast", Some(root), Some(bytes(count, ty)));
     MPI_Reduce MPI_Reduce_c MPI_Ireduce MPI_Ireduce_c
         (send: *const c_void, recv: *mut c_void, count: N, ty: MPI_Datatype, op: MPI_Op, root: c_int)
-        |_ranks| ("reduce", Some(root), Some(words(bytes(count.into(), ty))));
+        |_ranks| ("reduce", Some(root), Some(words(bytes(count, ty))));
     MPI_Allreduce MPI_Allreduce_c MPI_Iallreduce MPI_Iallreduce_c
         (send: *const c_void, recv: *mut c_void, count: N, ty: MPI_Datatype, op: MPI_Op)
-        |_ranks| ("allreduce", None, Some(words(bytes(count.into(), ty))));
+        |_ranks| ("allreduce", None, Some(words(bytes(count, ty))));
     MPI_Scan MPI_Scan_c MPI_Iscan MPI_Iscan_c
         (send: *const c_void, recv: *mut c_void, count: N, ty: MPI_Datatype, op: MPI_Op)
-        |_ranks| ("scan", None, Some(words(bytes(count.into(), ty))));
+        |_ranks| ("scan", None, Some(words(bytes(count, ty))));
     MPI_Exscan MPI_Exscan_c MPI_Iexscan MPI_Iexscan_c
         (send: *const c_void, recv: *mut c_void, count: N, ty: MPI_Datatype, op: MPI_Op)
-        |_ranks| ("scan", None, Some(words(bytes(count.into(), ty))));
+        |_ranks| ("scan", None, Some(words(bytes(count, ty))));
     MPI_Reduce_scatter_block MPI_Reduce_scatter_block_c MPI_Ireduce_scatter_block MPI_Ireduce_scatter_block_c
         (send: *const c_void, recv: *mut c_void, count: N, ty: MPI_Datatype, op: MPI_Op)
-        |_ranks| ("reduce_scatter", None, Some(words(bytes(count.into(), ty))));
+        |_ranks| ("reduce_scatter", None, Some(words(bytes(count, ty))));
     MPI_Reduce_scatter MPI_Reduce_scatter_c MPI_Ireduce_scatter MPI_Ireduce_scatter_c
         (send: *const c_void, recv: *mut c_void, counts: *const N, ty: MPI_Datatype, op: MPI_Op)
         // SAFETY: the program gives a count for each rank.
@@ -153,20 +149,20 @@ collectives! {
     MPI_Gatherv MPI_Gatherv_c MPI_Igatherv MPI_Igatherv_c
         (send: *const c_void, count: N, ty: MPI_Datatype, recv: *mut c_void, counts: *const N, displs: *const D,
          recv_ty: MPI_Datatype, root: c_int)
-        // SAFETY: who gives its own part in place is the root, which has a count for each rank.
         |ranks| ("gather", Some(root), Some(if send == MPI_IN_PLACE.cast_const() {
+            // SAFETY: who gives its own part in place is the root, which has a count for each rank.
             mean(unsafe { sum(counts, ranks) }, recv_ty, ranks)
         } else {
-            bytes(count.into(), ty)
+            bytes(count, ty)
         }));
     MPI_Scatterv MPI_Scatterv_c MPI_Iscatterv MPI_Iscatterv_c
         (send: *const c_void, counts: *const N, displs: *const D, ty: MPI_Datatype, recv: *mut c_void, recv_count: N,
          recv_ty: MPI_Datatype, root: c_int)
-        // SAFETY: who takes its own part in place is the root, which has a count for each rank.
         |ranks| ("scatter", Some(root), Some(if recv == MPI_IN_PLACE {
+            // SAFETY: who takes its own part in place is the root, which has a count for each rank.
             mean(unsafe { sum(counts, ranks) }, ty, ranks)
         } else {
-            bytes(recv_count.into(), recv_ty)
+            bytes(recv_count, recv_ty)
         }));
     MPI_Allgatherv MPI_Allgatherv_c MPI_Iallgatherv MPI_Iallgatherv_c
         (send: *const c_void, count: N, ty: MPI_Datatype, recv: *mut c_void, counts: *const N, displs: *const D,
@@ -176,10 +172,11 @@ collectives! {
     MPI_Alltoallv MPI_Alltoallv_c MPI_Ialltoallv MPI_Ialltoallv_c
         (send: *const c_void, counts: *const N, displs: *const D, ty: MPI_Datatype, recv: *mut c_void,
          recv_counts: *const N, recv_displs: *const D, recv_ty: MPI_Datatype)
-        // SAFETY: the program gives a count for each rank on the side that is not in place.
         |ranks| ("alltoall", None, Some(if send == MPI_IN_PLACE.cast_const() {
+            // SAFETY: the program gives a count for each rank on the side that is not in place.
             mean(unsafe { sum(recv_counts, ranks) }, recv_ty, ranks)
         } else {
+            // SAFETY: as above.
             mean(unsafe { sum(counts, ranks) }, ty, ranks)
         }));
 }

@@ -31,12 +31,12 @@ fn mpi() -> &'static Standard {
 }
 
 /// Bytes of so many elements.
-fn bytes(count: i64, ty: MPI_Datatype) -> u64 {
+fn bytes(count: impl Into<i64>, ty: MPI_Datatype) -> u64 {
     let mut size = 0;
     // SAFETY: a place of ours; the program has just given the type to MPI.
     let code = unsafe { (mpi().MPI_Type_size_c)(ty, &mut size) };
     let size = if code == MPI_SUCCESS { size } else { 0 };
-    u64::try_from(count.saturating_mul(size)).unwrap_or(0)
+    u64::try_from(count.into().saturating_mul(size)).unwrap_or(0)
 }
 
 /// Whether a call has ended well.

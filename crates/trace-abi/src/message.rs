@@ -15,7 +15,7 @@ macro_rules! sends {
             // SAFETY: as the program calls it.
             let code = unsafe { (mpi().$name)(buf, count, ty, dest, tag, comm) };
             leave(code, |state| {
-                let message = state.message(true, (bytes(count.into(), ty), dest, tag), comm);
+                let message = state.message(true, (bytes(count, ty), dest, tag), comm);
                 message.iter().for_each(|message| state.log.blocking(message));
             });
             code
@@ -43,7 +43,7 @@ macro_rules! requests {
                 // SAFETY: a call that has ended well has written there.
                 let handle = unsafe { (*request).0 };
                 state.log.forget(handle);
-                let message = state.message($sends, (bytes(count.into(), ty), peer, tag), comm);
+                let message = state.message($sends, (bytes(count, ty), peer, tag), comm);
                 match message {
                     Some(message) if $starts => state.log.starts(&message, handle),
                     Some(message) => state.log.persistent(message, handle),
@@ -241,7 +241,7 @@ macro_rules! exchanges {
                     send, send_count, send_ty, dest, send_tag, recv, recv_count, recv_ty, source, recv_tag, comm, status,
                 )
             };
-            let out = (bytes(send_count.into(), send_ty), dest, send_tag);
+            let out = (bytes(send_count, send_ty), dest, send_tag);
             // SAFETY: a call that has ended well has written there; else it is not looked at.
             both(code, out, source, unsafe { &*status }, comm);
             code
@@ -259,7 +259,7 @@ macro_rules! exchanges {
             let code = unsafe {
                 (mpi().$replace)(buf, count, ty, dest, send_tag, source, recv_tag, comm, status)
             };
-            let out = (bytes(count.into(), ty), dest, send_tag);
+            let out = (bytes(count, ty), dest, send_tag);
             // SAFETY: as above.
             both(code, out, source, unsafe { &*status }, comm);
             code

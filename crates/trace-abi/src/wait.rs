@@ -40,9 +40,11 @@ pub unsafe extern "C" fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_St
     let status = room(status, 1, &mut own);
     // SAFETY: as the program calls it, but for a place of ours where it gives none.
     let code = unsafe { (mpi().MPI_Wait)(request, status) };
-    // SAFETY: a call that has ended well has written there.
     leave(code, |state| {
-        handle.iter().for_each(|handle| ended(state, *handle, unsafe { &*status }))
+        for handle in handle {
+            // SAFETY: a call that has ended well has written there.
+            ended(state, handle, unsafe { &*status });
+        }
     });
     code
 }
