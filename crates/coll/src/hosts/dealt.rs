@@ -53,8 +53,9 @@ fn by_sites(tables: &Tables, starts: &[u32], job: &Job) -> Schedule {
     };
     let mine = piece(site);
     let mut operands = Vec::new();
-    for other in 0..starts.len() - 1 {
-        let leader = Peer::Local(starts[other]);
+    let sites = &starts[..starts.len() - 1];
+    for (other, leader) in sites.iter().enumerate() {
+        let leader = Peer::Local(*leader);
         if other == site {
             operands.push(mine);
             continue;
