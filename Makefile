@@ -20,7 +20,7 @@ setup:
 	@scripts/setup build
 
 # What programs are linked with.
-LIBRARIES := $(addprefix -p hpvm-,mpi-abi abi-mpich abi-ompi abi-ompi-cxx abi-fortran armci-abi bsp-abi portals-abi pvm-abi sam-abi shmem-abi)
+LIBRARIES := $(addprefix -p hpvm-,mpi-abi abi-mpich abi-ompi abi-ompi-cxx abi-fortran armci-abi bsp-abi portals-abi pvm-abi sam-abi shmem-abi trace-abi)
 
 build: setup
 	@scripts/web maybe

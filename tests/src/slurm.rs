@@ -54,6 +54,11 @@ impl Cluster {
         &self.prefix
     }
 
+    /// Its `slurm.conf`.
+    pub fn configuration(&self) -> PathBuf {
+        Path::new("/run/hpvm-hosts").join(&self.prefix).join("slurm/slurm.conf")
+    }
+
     /// The command lines of all processes on all hosts, Slurm's own among them.
     pub fn processes(&self) -> Vec<String> {
         let on = |host| crate::hosts::processes_on(&self.host(host));

@@ -1,6 +1,7 @@
 //! What the words of the command line ask for.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use hpvm_routing::{Fabric, format, generate};
@@ -8,6 +9,7 @@ use hpvm_simulate::Machine;
 use hpvm_simulate::failures::MAX_DAYS;
 use hpvm_simulate::job::MAX_RANKS;
 use hpvm_simulate::machine::read_time;
+use hpvm_simulate::recorded::{Recorded, first_line};
 
 use super::start::Costs;
 use super::{command, flag, number, read, seed, valued};
@@ -19,7 +21,10 @@ pub const SUBJECTS: [(&str, &str); 9] = [
     ("alltoall", "MPI_Alltoall, --size bytes for each other rank"),
     ("bcast", "MPI_Bcast from rank 0, --size bytes"),
     ("pingpong", "a message to and fro between the first and the last rank"),
-    ("trace", "the calls of FILE, or with --pattern those of an application"),
+    (
+        "trace",
+        "the calls of FILE, of a folder of mpirun --record, or with --pattern of an application",
+    ),
     ("start", "from mpirun to the end of MPI_Init"),
     ("calibrate", "measure real ranks, write a machine's numbers, and compare"),
     ("failures", "years of jobs whose hosts and processes fail"),
@@ -43,6 +48,8 @@ pub enum Form {
 pub struct Asked {
     pub subject: String,
     pub file: Option<PathBuf>,
+    /// What the file is where it is a folder of `mpirun --record`.
+    pub recorded: Option<Rc<Recorded>>,
     pub pattern: Option<String>,
     /// Numbers of ranks, each a job of its own, ascending.
     pub ranks: Vec<u32>,
@@ -98,7 +105,7 @@ pub fn definition() -> Command {
             Arg::new("file")
                 .value_name("FILE")
                 .value_parser(value_parser!(PathBuf))
-                .help("Of trace: the calls of the ranks"),
+                .help("Of trace: the calls of the ranks, or the folder that mpirun --record has written"),
         )
         .args(job_arguments())
         .args(machine_arguments())
@@ -208,7 +215,13 @@ impl Asked {
     pub fn new(matches: &ArgMatches) -> Result<Asked, String> {
         let subject = matches.get_one::<String>("subject").cloned().unwrap_or_default();
         let plot = matches.get_one::<PathBuf>("output").cloned();
-        let mut ranks = ranks(matches.get_one::<String>("ranks"))?;
+        let file = matches.get_one::<PathBuf>("file").cloned();
+        let folder = file.as_deref().filter(|file| subject == "trace" && file.is_dir());
+        let recorded = folder.map(recorded).transpose()?.map(Rc::new);
+        let mut ranks = match (matches.get_one::<String>("ranks"), &recorded) {
+            (None, Some(recorded)) => vec![recorded.ranks()],
+            (words, _) => ranks(words)?,
+        };
         if let ([only], true) = (&ranks[..], plot.is_some()) {
             ranks = (1..).map(|power| 1 << power).take_while(|n| n < only).chain([*only]).collect();
         }
@@ -219,7 +232,8 @@ impl Asked {
         };
         let asked = Asked {
             subject,
-            file: matches.get_one::<PathBuf>("file").cloned(),
+            file,
+            recorded,
             pattern: matches.get_one::<String>("pattern").cloned(),
             ranks,
             hosts: matches.get_one::<u32>("hosts").copied(),
@@ -291,10 +305,25 @@ impl Asked {
     /// The hosts of a job of `ranks`: as many ranks on each as in the largest.
     pub fn hosts_of(&self, ranks: u32) -> u32 {
         let most = self.ranks.last().copied().unwrap_or(1).max(1);
-        let hosts = self.hosts.unwrap_or(most);
+        let usual = || match &self.recorded {
+            Some(job) => (most.div_ceil(job.ranks()) * job.hosts()).min(most),
+            None => most,
+        };
+        let hosts = self.hosts.unwrap_or_else(usual);
         let each = most.div_ceil(hosts).max(1);
         if ranks == most { hosts } else { ranks.div_ceil(each) }
     }
+}
+
+/// The record of a job: a file for each rank, which its number names.
+fn recorded(folder: &Path) -> Result<Recorded, String> {
+    let of = |rank: u32| read(&folder.join(rank.to_string()));
+    let wrong = |error| format!("simulate: '{}': {error}", folder.display());
+    let first = of(0)?;
+    let (_, size) = first_line(&first).map_err(wrong)?;
+    let others = (1..size).map(of).collect::<Result<Vec<String>, String>>()?;
+    let texts = std::iter::once(&first).chain(&others);
+    Recorded::read(texts.map(String::as_str)).map_err(wrong)
 }
 
 /// Numbers of ranks, ascending.

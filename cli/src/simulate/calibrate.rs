@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use hpvm_bench::target::Target;
 use hpvm_simulate::time::{NS, Time, US, micros};
-use hpvm_simulate::{Call, Job, Machine, Repeated};
+use hpvm_simulate::{Call, Job, Kind, Machine, Repeated};
 
 use super::said;
 
@@ -182,7 +182,11 @@ impl Bench<'_> {
 }
 
 fn predict(machine: &Machine, (what, ranks): (&str, u32), hosts: u32) -> Result<f64, String> {
-    let call = if what == "barrier" { Call::Barrier } else { Call::Allreduce(SHORT as usize) };
+    let call = if what == "barrier" {
+        Call::BARRIER
+    } else {
+        Call::of_all(Kind::Allreduce, SHORT as usize)
+    };
     let machine = machine.clone();
     let job = Job { machine, ranks, hosts, fabric: None, seed: 0, noise: 0 };
     let outcome = job.run(Rc::new(Repeated { call, times: 20 })).map_err(said)?;

@@ -68,6 +68,16 @@ impl Report<'_> {
                 s.slots
             );
         }
+        for (row, measured) in self.measured() {
+            let _ = writeln!(
+                out,
+                "recorded: {} on {} ranks, simulated {} ({:+.1} %)",
+                shown(measured),
+                row.ranks,
+                shown(row.outcome.end),
+                100.0 * (row.outcome.end as f64 / measured.max(1) as f64 - 1.0)
+            );
+        }
         if let Some(fit) = self.fit {
             let _ = writeln!(
                 out,
@@ -95,6 +105,11 @@ impl Report<'_> {
             }
         }
         out
+    }
+
+    /// The jobs that were recorded as they are simulated.
+    fn measured(&self) -> impl Iterator<Item = (&Row, u64)> {
+        self.rows.iter().filter_map(|row| Some((row, row.measured?)))
     }
 
     /// Bytes of an engine by what they are for, of all jobs beside each other.
@@ -162,7 +177,7 @@ impl Report<'_> {
                 "packets_out": s.between, "packets_inside": s.inside,
                 "bytes_out": s.between_bytes, "bytes_inside": s.inside_bytes,
                 "slots": s.slots, "turns": s.turns, "queued": s.queued,
-                "queued_us": micros(s.queued_time), "links": links, "memory": memory,
+                "queued_us": micros(s.queued_time), "measured_us": row.measured.map(micros), "links": links, "memory": memory,
             })
         };
         json!({

@@ -3,8 +3,9 @@
 use std::rc::Rc;
 
 use hpvm_simulate::program::PingPong;
+use hpvm_simulate::recorded::Replay;
 use hpvm_simulate::trace::{Poisson, Trace};
-use hpvm_simulate::{Call, Job, Outcome, Program, Repeated};
+use hpvm_simulate::{Call, Job, Kind, Outcome, Program, Repeated};
 
 use super::args::Asked;
 use super::{read, said, start};
@@ -16,6 +17,8 @@ pub struct Row {
     pub outcome: Outcome,
     /// Of one call, one way of a message, or one step of a trace.
     pub time: u64,
+    /// What the whole of it took where it was recorded.
+    pub measured: Option<u64>,
 }
 
 pub fn rows(asked: &Asked) -> Result<Vec<Row>, String> {
@@ -35,10 +38,10 @@ fn row(asked: &Asked, ranks: u32) -> Result<Row, String> {
     let (size, times) = (asked.size, asked.times);
     let repeated = |call| Rc::new(Repeated { call, times }) as Rc<dyn Program>;
     let call = match asked.subject.as_str() {
-        "allreduce" => Some(Call::Allreduce(size)),
-        "alltoall" => Some(Call::Alltoall(size)),
-        "bcast" => Some(Call::Bcast(0, size)),
-        "barrier" => Some(Call::Barrier),
+        "allreduce" => Some(Call::of_all(Kind::Allreduce, size)),
+        "alltoall" => Some(Call::of_all(Kind::Alltoall, size)),
+        "bcast" => Some(Call::of_all(Kind::Bcast, size)),
+        "barrier" => Some(Call::BARRIER),
         _ => None,
     };
     let (outcome, ways) = match (call, asked.subject.as_str()) {
@@ -54,16 +57,21 @@ fn row(asked: &Asked, ranks: u32) -> Result<Row, String> {
     let outcome = outcome.map_err(said)?;
     let marked = !outcome.steps().is_empty();
     let time = if marked { outcome.mean() / ways } else { outcome.end };
-    Ok(Row { ranks, hosts, time, outcome })
+    let recorded = asked.recorded.as_ref().filter(|recorded| recorded.ranks() == ranks);
+    let measured = recorded.map(|recorded| recorded.measured());
+    Ok(Row { ranks, hosts, time, measured, outcome })
 }
 
 fn started(asked: &Asked, job: &Job) -> Result<Row, String> {
     let outcome = start::run(job, asked.costs)?;
-    Ok(Row { ranks: job.ranks, hosts: job.hosts, time: outcome.end, outcome })
+    Ok(Row { ranks: job.ranks, hosts: job.hosts, time: outcome.end, measured: None, outcome })
 }
 
 /// The calls of a file, or of an application.
 fn trace(asked: &Asked, ranks: u32) -> Result<Rc<dyn Program>, String> {
+    if let Some(recorded) = &asked.recorded {
+        return Ok(Rc::new(Replay::new(recorded.clone(), ranks).map_err(said)?));
+    }
     if let Some(file) = &asked.file {
         let trace = Trace::read(&read(file)?, ranks);
         let trace = trace.map_err(|e| format!("simulate: '{}': {e}", file.display()))?;

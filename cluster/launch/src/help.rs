@@ -153,6 +153,7 @@ const VARIABLES_READ: &[(&str, &str)] = &[
         "HPVM_MONITOR",
         "as --monitor (1), read by the ranks; hpvm's queue sets it for its jobs unless they set it to 0",
     ),
+    ("HPVM_RECORD", "set by --record for the ranks: the folder where they write what they call"),
     (
         "HPVM_PROF",
         "set by hpvm prof for the command: the socket where mpirun's ranks say that they are there to be counted",

@@ -120,7 +120,7 @@ fn bracketed(item: &str) -> Option<(&str, &str)> {
 
 /// Whether something can be the name or the address of a host, as ssh takes it: `USER@` may be in
 /// front, and an interface behind an address (`%eth0`). Not a flag for ssh.
-fn is_name(name: &str) -> bool {
+pub(crate) fn is_name(name: &str) -> bool {
     let fits = |c: char| c.is_alphanumeric() || "-._:@%".contains(c);
     !name.is_empty() && !name.starts_with('-') && name.chars().all(fits)
 }

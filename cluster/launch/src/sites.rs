@@ -4,7 +4,8 @@ use hpvm_sites::{Sites, is_name};
 
 use crate::error::LaunchError;
 use crate::hosts::{self, Host};
-use crate::spread::Spread;
+use crate::slurm::Allocation;
+use crate::spread::{self, Spread};
 
 /// What flags say about sites.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,7 +19,9 @@ pub struct SiteOptions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Site {
     name: String,
+    /// As the hosts of the job are called. Of an allocation they are not known before somebody has asked for them.
     hosts: Vec<String>,
+    allocation: Option<Allocation>,
 }
 
 /// The user's choice of a gateway.
@@ -61,7 +64,8 @@ impl Plan {
 }
 
 impl SiteOptions {
-    /// Reads `NAME=HOST[:SLOTS],...`; gives the hosts.
+    /// Reads `NAME=HOST[:SLOTS],...`, or an allocation of Slurm; gives the hosts. Those of an allocation are one of
+    /// its name, in whose place [`SiteOptions::fill`] puts them.
     pub fn site(&mut self, shown: &str, text: &str) -> Result<Vec<Host>, LaunchError> {
         let (name, list) = named(shown, text, "HOST[:SLOTS],...")?;
         if self.sites.iter().any(|site| site.name == name) {
@@ -72,22 +76,81 @@ impl SiteOptions {
         if list.is_empty() {
             return Err(LaunchError::usage(format!("{shown} {text}: site '{name}' has no host")));
         }
+        let told = |error: LaunchError| LaunchError {
+            message: format!("{shown} {name}={}", error.message),
+            ..error
+        };
+        if let Some(allocation) = Allocation::parse(list).map_err(told)? {
+            let site =
+                Site { name: name.to_string(), hosts: Vec::new(), allocation: Some(allocation) };
+            let host = Host { name: site.stand_in(), slots: None };
+            self.sites.push(site);
+            return Ok(vec![host]);
+        }
         let hosts = hosts::parse_list(list)?;
-        for host in &hosts {
-            let other = self
-                .sites
-                .iter()
-                .find(|site| site.hosts.iter().any(|other| same(other, &host.name)));
-            if let Some(other) = other {
+        let site = Site { name: name.to_string(), hosts: names(&hosts), allocation: None };
+        self.check(&format!("{shown} {text}"), &site)?;
+        self.sites.push(site);
+        Ok(hosts)
+    }
+
+    /// A host is at one site only.
+    fn check(&self, shown: &str, new: &Site) -> Result<(), LaunchError> {
+        for other in self.sites.iter().filter(|other| other.name != new.name) {
+            let is_there = |host: &&String| other.hosts.iter().any(|other| same(other, host));
+            if let Some(host) = new.hosts.iter().find(is_there) {
                 return Err(LaunchError::usage(format!(
-                    "{shown} {text}: host '{}' is at site '{}', too",
-                    host.name, other.name
+                    "{shown}: host '{host}' is at site '{}', too",
+                    other.name
                 )));
             }
         }
-        let names = hosts.iter().map(|host| host.name.clone()).collect();
-        self.sites.push(Site { name: name.to_string(), hosts: names });
-        Ok(hosts)
+        Ok(())
+    }
+
+    /// Puts the hosts of allocations into a list that stands for them. `ask` gives an allocation's hosts, and is asked once for each.
+    ///
+    /// # Errors
+    /// As `ask`'s, and a host that is at two sites.
+    pub fn fill(
+        &mut self,
+        list: &mut Vec<Host>,
+        ask: impl Fn(&Allocation) -> Result<Vec<Host>, LaunchError>,
+    ) -> Result<(), LaunchError> {
+        let mut filled = Vec::new();
+        for host in list.drain(..) {
+            let is = |site: &&Site| site.allocation.is_some() && site.stand_in() == host.name;
+            let Some(mut site) = self.sites.iter().find(is).cloned() else {
+                filled.push(host);
+                continue;
+            };
+            let Some(allocation) = &site.allocation else { continue };
+            let shown = format!("--site {}", site.name);
+            let hosts = ask(allocation).map_err(|error| LaunchError {
+                message: format!("{shown}={}", error.message),
+                ..error
+            })?;
+            site.hosts = names(&hosts);
+            self.check(&shown, &site)?;
+            self.sites
+                .iter_mut()
+                .filter(|other| other.name == site.name)
+                .for_each(|other| *other = site.clone());
+            filled.extend(hosts);
+        }
+        *list = filled;
+        Ok(())
+    }
+
+    /// The allocation that a host of the job belongs to.
+    pub fn allocation_of(&self, host: &str) -> Option<&Allocation> {
+        let site = self.sites.iter().find(|site| site.hosts.iter().any(|other| same(other, host)));
+        site?.allocation.as_ref()
+    }
+
+    /// Whether a site is an allocation.
+    pub fn has_allocations(&self) -> bool {
+        self.sites.iter().any(|site| site.allocation.is_some())
     }
 
     /// Reads `NAME=HOST[:PORT]`.
@@ -157,8 +220,16 @@ impl SiteOptions {
                 self.sites[0].name
             )));
         }
-        let is = |node: &crate::spread::Host, name: &str| {
+        let is = |node: &spread::Host, name: &str| {
             if node.local { is_local(name) } else { same(&node.host, name) }
+        };
+        let own_name = |host: &str| {
+            self.allocation_of(host)
+                .map_or(host, |allocation| allocation.own_name(host))
+                .to_string()
+        };
+        let is_called = |node: &spread::Host, name: &str| {
+            is(node, name) || !node.local && same(&own_name(&node.host), name)
         };
         let mut of_node: Vec<u16> = Vec::new();
         for node in &spread.nodes {
@@ -187,7 +258,7 @@ impl SiteOptions {
             let mut own =
                 (0_u32..).zip(&spread.nodes).filter(|(node, _)| of_node[*node as usize] == number);
             let Some((node, host)) =
-                own.find(|(_, node)| chosen.is_none_or(|chosen| is(node, &chosen.host)))
+                own.find(|(_, node)| chosen.is_none_or(|chosen| is_called(node, &chosen.host)))
             else {
                 return Err(LaunchError::usage(match chosen {
                     Some(chosen) => format!(
@@ -203,7 +274,9 @@ impl SiteOptions {
             let host = match chosen {
                 Some(chosen) => chosen.host.clone(),
                 // As the user calls it: this machine's own name may mean nothing elsewhere.
-                None => site.hosts.iter().find(|name| is(host, name)).unwrap_or(&host.host).clone(),
+                None => {
+                    own_name(site.hosts.iter().find(|name| is(host, name)).unwrap_or(&host.host))
+                }
             };
             gateways.push(Gateway {
                 site: number,
@@ -216,6 +289,17 @@ impl SiteOptions {
         let ranks = spread.ranks.iter().map(|rank| of_node[rank.node as usize]).collect();
         Ok(Some(Plan { text: Sites { names, ranks }.text(), gateways, compress: !self.plain }))
     }
+}
+
+impl Site {
+    /// What stands for the hosts of its allocation: no name of a host.
+    fn stand_in(&self) -> String {
+        format!("{}=", self.name)
+    }
+}
+
+fn names(hosts: &[Host]) -> Vec<String> {
+    hosts.iter().map(|host| host.name.clone()).collect()
 }
 
 fn same(one: &str, other: &str) -> bool {
@@ -272,6 +356,31 @@ mod tests {
     }
 
     #[test]
+    fn allocations_are_filled_in() {
+        let host = |name: &str| Host { name: name.to_string(), slots: Some(2) };
+        let mut sites = SiteOptions::default();
+        let mut list = sites.site("--site", "A=a1").unwrap();
+        list.extend(sites.site("--site", "B=slurm:7@gate").unwrap());
+        assert!(sites.has_allocations());
+        let ask = |allocation: &Allocation| {
+            assert_eq!(Some(allocation.clone()), Allocation::parse("slurm:7@gate").unwrap());
+            Ok(["a1", "n2"].map(|name| host(&allocation.full_name(name))).to_vec())
+        };
+        sites.fill(&mut list, ask).unwrap();
+        let names: Vec<&str> = list.iter().map(|host| &*host.name).collect();
+        assert_eq!(names, ["a1", "a1@gate", "n2@gate"]);
+        assert_eq!(sites.allocation_of("a1"), None);
+        assert!(sites.allocation_of("n2@gate").is_some_and(Allocation::is_elsewhere));
+        // A host of two sites, and nobody who answers.
+        let mut list = sites.site("--site", "C=slurm:8").unwrap();
+        let error = sites.fill(&mut list.clone(), |_| Ok(vec![host("A1")])).unwrap_err();
+        assert_eq!(error.message, "--site C: host 'A1' is at site 'A', too");
+        let silent = |_: &Allocation| Err(LaunchError::new(1, "slurm:8: no answer"));
+        let error = sites.fill(&mut list, silent).unwrap_err();
+        assert_eq!((&*error.message, error.code), ("--site C=slurm:8: no answer", 1));
+    }
+
+    #[test]
     fn mistakes_are_named() {
         for (line, part) in [
             ("--site A=a --site A=b p", "site 'A' is named twice"),
@@ -279,6 +388,7 @@ mod tests {
             ("--site A=a --site B=b --compress zip p", "--compress zip: expected auto or never"),
             ("--site A=here --site B=10.0.0.1 p", "is at the sites 'A' and 'B'"),
             ("--site A= p", "site 'A' has no host"),
+            ("--site A=slurm:x p", "--site A='slurm:x': expected slurm, slurm:JOB or"),
             ("--site =a p", "expected NAME=HOST"),
             ("--site a,b p", "expected NAME=HOST"),
             ("--site A=a p", "there is one site only"),

@@ -14,6 +14,7 @@ use crate::place::universe::Universe;
 use crate::remote::order::{Node, Order, Program, Run, Shell};
 use crate::remote::{start, tree};
 use crate::sites::Plan;
+use crate::slurm::Allocation;
 use crate::{environment, hosts, slurm};
 use hpvm_sites::Sites;
 
@@ -61,7 +62,11 @@ impl Spread {
         request: &Request,
         is_local: impl Fn(&str) -> bool,
     ) -> Result<Self, LaunchError> {
-        let policy = &request.options.policy;
+        let (policy, sites) = (&request.options.policy, &request.options.sites);
+        // What a cluster elsewhere calls by a name may be another host here.
+        let is_elsewhere =
+            |name: &str| sites.allocation_of(name).is_some_and(Allocation::is_elsewhere);
+        let is_local = |name: &str| !is_elsewhere(name) && is_local(name);
         let mut names: Vec<(String, u32)> = Vec::new();
         let mut spread = Self {
             nodes: Vec::new(),
@@ -180,6 +185,7 @@ impl Spread {
         let shell = Shell {
             raw: by_srun(options),
             words: words(options),
+            login: Vec::new(),
             preload: options.preload,
             width: options.launch_width,
             patience,
@@ -214,7 +220,21 @@ impl Spread {
             mapping,
             patience,
         };
-        let orders = groups.into_iter().map(|nodes| Order { nodes, ..common.clone() }).collect();
+        let order = |mut nodes: Vec<Node>| {
+            let mut shell = common.shell.clone();
+            // All hosts of a group are at one site.
+            let site = nodes.first().and_then(|node| options.sites.allocation_of(&node.host));
+            if let Some(allocation) = site {
+                shell.raw = true;
+                shell.words = allocation.srun();
+                shell.login = allocation.login(&reach_logins(options));
+                for node in &mut nodes {
+                    node.host = allocation.own_name(&node.host).to_string();
+                }
+            }
+            Order { nodes, shell, ..common.clone() }
+        };
+        let orders = groups.into_iter().map(order).collect();
         Ok((orders, layout))
     }
 
@@ -281,6 +301,12 @@ pub fn reach_by(agent: Option<&OsStr>) -> Result<Reach, LaunchError> {
     Ok(Reach { words: words(&options), raw: by_srun(&options), patience: patience(None)? })
 }
 
+/// The command that reaches the hosts behind which other clusters are.
+pub(crate) fn reach_logins(options: &Options) -> Vec<OsString> {
+    let launcher = options.launcher.filter(|launcher| *launcher == Launcher::Rsh);
+    words(&Options { launcher: Some(launcher.unwrap_or(Launcher::Ssh)), ..options.clone() })
+}
+
 /// The command that reaches other hosts.
 fn words(options: &Options) -> Vec<OsString> {
     match &options.launch_agent {
@@ -296,7 +322,9 @@ fn words(options: &Options) -> Vec<OsString> {
 
 /// Whether it is srun, which takes words as they are.
 fn by_srun(options: &Options) -> bool {
-    let usual = || if in_slurm() { Launcher::Slurm } else { Launcher::Ssh };
+    // A site that is no allocation is not one of the hosts of ours.
+    let slurm = in_slurm() && !options.sites.has_allocations();
+    let usual = || if slurm { Launcher::Slurm } else { Launcher::Ssh };
     options.launch_agent.is_none() && options.launcher.unwrap_or_else(usual) == Launcher::Slurm
 }
 
@@ -361,7 +389,7 @@ fn slots_of(
 }
 
 fn in_slurm() -> bool {
-    std::env::var_os("SLURM_JOB_ID").is_some()
+    std::env::var_os(slurm::JOB).is_some()
 }
 
 /// A program as agents are told of it.
@@ -432,6 +460,55 @@ mod tests {
         assert_eq!(command("--launcher ssh --ssh-args=-v a"), "ssh -T -o BatchMode=yes -v");
         assert!(command("--launcher slurm a").starts_with("srun "));
         assert_eq!(command("--launcher slurm --launch-agent rsh a"), "rsh");
+    }
+
+    #[test]
+    fn an_allocation_elsewhere_is_a_site() {
+        let dir = tempfile::tempdir().unwrap();
+        let agent = dir.path().join("agent");
+        // Written by a process of its own: a file that somebody may write cannot be run.
+        let mut writer = std::process::Command::new("sh");
+        writer.args(["-c", "printf '#!/bin/sh\n%s\n' \"$2\" >\"$1\"; chmod 755 \"$1\"", "sh"]);
+        let answer = "[ \"$*\" = 'gate scontrol show job --details --oneliner 7' ] || exit 9; \
+                      echo JobId=7 JobState=RUNNING NumTasks=4 'Nodes=n[1-2]' CPU_IDs=0-1 Mem=0";
+        assert!(writer.arg(&agent).arg(answer).status().unwrap().success());
+        let agent = agent.to_str().unwrap();
+        let of = |line: &str| {
+            let line = format!("--launch-agent {agent} {line}");
+            let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+            parse("mpirun", &words).map(|parsed| match parsed {
+                Parsed::Run(request) => request,
+                _ => panic!("{line}"),
+            })
+        };
+        let request = of("--site A=n1,a --site B=slurm:7@gate --gateway B=n2:70 prog").unwrap();
+        // This machine is called as one of the cluster elsewhere is.
+        let spread = Spread::with(&request, |name| name == "n1").unwrap();
+        assert_eq!(nodes(&spread), [0, 1, 2, 2, 3, 3]);
+        let names: Vec<&str> = spread.nodes.iter().map(|node| &*node.host).collect();
+        assert_eq!(names[1..], ["a", "n1@gate", "n2@gate"]);
+        assert_eq!(spread.local_node(), Some(0));
+        let (orders, layout) = spread.orders(&request, "job", "00").unwrap();
+        assert_eq!(layout.hosts[2..], ["n1@gate", "n2@gate"]);
+        let begins = |order: &Order| {
+            let words = order.shell.login.iter().chain(&order.shell.words);
+            let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
+            format!("{} | {}", words.join(" "), order.nodes[0].host)
+        };
+        assert_eq!(begins(&orders[0]), format!("{agent} | a"));
+        let srun = slurm::SRUN[1..].join(" ");
+        assert_eq!(begins(&orders[1]), format!("{agent} gate srun --jobid=7 {srun} | n1"));
+        assert!(orders[1].shell.raw && !orders[0].shell.raw);
+        let told = Order::decode(&orders[1].encode()).unwrap().shell;
+        assert!(told.login.is_empty() && told.raw && told.words[0] == "srun");
+        let gateway = &spread.sites.as_ref().unwrap().gateways[1];
+        assert_eq!((&*gateway.host, gateway.port, gateway.node), ("n2", 70, 3));
+        let error = of("--site A=a --site B=slurm:8@gate prog").unwrap_err();
+        let text = "--site B=slurm:8@gate: cannot ask Slurm about the job: ";
+        assert!(
+            error.message.starts_with(text) && error.message.contains("exit status: 9"),
+            "{error}"
+        );
     }
 
     #[test]

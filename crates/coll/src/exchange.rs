@@ -98,19 +98,35 @@ pub(crate) fn keep(s: &mut Schedule, rank: u32, send: &impl Blocks, recv: &impl 
 /// and from the rank `i` below, `window` steps per round.
 pub(crate) fn local(
     s: &mut Schedule,
-    (rank, size): (u32, u32),
+    span: (u32, u32),
     window: u32,
     send: &impl Blocks,
     recv: &impl Blocks,
 ) {
-    for step in 1..size {
+    local_with(s, span, window, send, recv, |_| false);
+}
+
+/// The same, but that blocks to and from ranks that are far are in the first round, as many as there are.
+pub(crate) fn local_with(
+    s: &mut Schedule,
+    (rank, size): (u32, u32),
+    window: u32,
+    send: &impl Blocks,
+    recv: &impl Blocks,
+    far: impl Fn(u32) -> bool,
+) {
+    let exchange = |s: &mut Schedule, step: u32, now: bool| {
         let (to, from) = (up(rank, step, size), down(rank, step, size));
-        if recv.bytes(from) > 0 {
+        if recv.bytes(from) > 0 && far(from) == now {
             s.recv(Peer::Local(from), recv.block(from));
         }
-        if send.bytes(to) > 0 {
+        if send.bytes(to) > 0 && far(to) == now {
             s.send(Peer::Local(to), send.block(to));
         }
+    };
+    (1..size).for_each(|step| exchange(s, step, true));
+    for step in 1..size {
+        exchange(s, step, false);
         if step % window.max(1) == 0 {
             s.end_round();
         }

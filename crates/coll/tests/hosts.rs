@@ -229,9 +229,14 @@ impl Case {
             let between = self.alltoall(hosts, &long());
             assert_eq!(between.len(), self.nodes.len() * (count - 1), "{self:?}");
         }
+        if self.elements > 0 && !self.in_place {
+            // Every rank one to every other.
+            let apart = Limits { alltoall: -1, joined: -1, ..DEFAULT.sites };
+            self.alltoall(hosts, &Tables { sites: apart, hosts: apart, ..DEFAULT.clone() });
+        }
     }
 
-    fn gather(&self, hosts: &Hosts) {
+    fn gather(&self, hosts: &Hosts, tables: &Tables) {
         let (bytes, n) = (self.elements * SEND.size, self.size() as usize);
         let stride = 2 * self.elements * RECV.extent;
         let mut want = blank(RECV, 2 * self.elements * n);
@@ -241,7 +246,7 @@ impl Case {
         let make = |rank: u32| {
             let in_place = self.in_place && rank == self.root;
             let input = Exchange { root: self.root, in_place, ..self.exchange(rank) };
-            let schedule = hosts::gather(&always(), hosts, &input);
+            let schedule = hosts::gather(tables, hosts, &input);
             let mut send = blank(SEND, self.elements);
             let mut recv = blank(RECV, 2 * self.elements * n);
             let data = packed(rank, 0, bytes);
@@ -253,16 +258,18 @@ impl Case {
         };
         let (procs, between) = self.run(no_op, make);
         assert!(procs[self.root as usize].recv == want, "gather {self:?}");
-        one_per_pair(&between, self);
+        if tables.hosts.gather == ANY {
+            one_per_pair(&between, self);
+        }
         self.crosses_once("gather", &procs, false);
     }
 
-    fn scatter(&self, hosts: &Hosts) {
+    fn scatter(&self, hosts: &Hosts, tables: &Tables) {
         let (bytes, n) = (self.elements * SEND.size, self.size() as usize);
         let make = |rank: u32| {
             let in_place = self.in_place && rank == self.root;
             let input = Exchange { root: self.root, in_place, ..self.exchange(rank) };
-            let schedule = hosts::scatter(&always(), hosts, &input);
+            let schedule = hosts::scatter(tables, hosts, &input);
             let mut send = blank(SEND, self.elements * n);
             if rank == self.root {
                 (0..n).for_each(|to| {
@@ -279,7 +286,9 @@ impl Case {
             put(&mut want, 0, RECV, &packed(self.root, proc.rank, bytes));
             assert!(proc.recv == want, "scatter {self:?} rank {}", proc.rank);
         }
-        one_per_pair(&between, self);
+        if tables.hosts.gather == ANY {
+            one_per_pair(&between, self);
+        }
         self.crosses_once("scatter", &procs, false);
     }
 
@@ -324,14 +333,182 @@ impl Case {
         }
     }
 
+    /// Elements of what a rank has for another, in operations in which that differs.
+    fn length(&self, from: u32, to: u32) -> usize {
+        (from as usize * 3 + to as usize * 5 + self.elements) % 4 * self.elements.min(40)
+    }
+
+    /// Whether the ranks of each site follow each other.
+    fn in_rows(&self) -> bool {
+        let sites: Vec<u32> = (0..self.size()).map(|rank| self.site(rank)).collect();
+        let rows = sites.chunk_by(|a, b| a == b).map(|row| row[0]);
+        let rows: Vec<u32> = rows.collect();
+        rows.iter().collect::<std::collections::HashSet<_>>().len() == rows.len()
+    }
+
+    fn allgatherv(&self, hosts: &Hosts) {
+        let ranks = 0..self.size();
+        let counts: Vec<i64> = ranks.clone().map(|r| 2 * self.length(r, 0) as i64).collect();
+        let room: i64 = counts.iter().sum();
+        // In falling order.
+        let displs: Vec<i64> =
+            ranks.clone().map(|rank| counts[rank as usize + 1..].iter().sum()).collect();
+        let at = |rank: u32| displs[rank as usize] as usize * RECV.extent;
+        let data = |rank: u32| packed(rank, 0, self.length(rank, 0) * SEND.size);
+        let mut want = blank(RECV, room as usize);
+        ranks.for_each(|rank| put(&mut want, at(rank), RECV, &data(rank)));
+        let make = |rank: u32| {
+            let (extent, size_bytes) = (RECV.extent as i64, RECV.size as i64);
+            let recv = Vectors { counts: &counts, displs: &displs, extent, size_bytes };
+            let (send_count, send_size) = (self.length(rank, 0) as i64, SEND.size as i64);
+            let (size, in_place) = (self.size(), self.in_place);
+            let input = GatherV { rank, size, root: 0, send_count, send_size, recv, in_place };
+            let mut send = blank(SEND, self.length(rank, 0));
+            let mut recv = blank(RECV, room as usize);
+            match in_place {
+                true => put(&mut recv, at(rank), RECV, &data(rank)),
+                false => put(&mut send, 0, SEND, &data(rank)),
+            }
+            let schedule = hosts::allgatherv(&always(), hosts, &input);
+            Proc::new(rank, schedule, send, recv, [SEND, RECV])
+        };
+        let (procs, _) = self.run(no_op, make);
+        assert!(procs.iter().all(|p| p.recv == want), "allgatherv {self:?}");
+        self.crosses_once("allgatherv", &procs, true);
+    }
+
+    fn alltoallv(&self, hosts: &Hosts) {
+        let ranks = 0..self.size();
+        let lists = |length: &dyn Fn(u32) -> usize| {
+            let counts: Vec<i64> = ranks.clone().map(|peer| length(peer) as i64).collect();
+            let displs: Vec<i64> =
+                (0..counts.len()).map(|peer| counts[..peer].iter().sum()).collect();
+            (counts, displs)
+        };
+        let image = |(counts, displs): &(Vec<i64>, Vec<i64>),
+                     ty: model::Type,
+                     data: &dyn Fn(u32) -> Vec<u8>| {
+            let mut buffer = blank(ty, counts.iter().sum::<i64>() as usize);
+            for peer in ranks.clone() {
+                put(&mut buffer, displs[peer as usize] as usize * ty.extent, ty, &data(peer));
+            }
+            buffer
+        };
+        let bytes = |from, to| packed(from, to, self.length(from, to) * SEND.size);
+        let sends = |rank: u32| lists(&|to| self.length(rank, to));
+        let receives = |rank: u32| lists(&|from| 2 * self.length(from, rank));
+        let make = |rank: u32| {
+            let (out, into) = (sends(rank), receives(rank));
+            let vectors = |(counts, displs): &'_ (Vec<i64>, Vec<i64>), ty: model::Type| {
+                let (counts, displs) = (counts.clone(), displs.clone());
+                (counts, displs, ty.extent as i64, ty.size as i64)
+            };
+            let ((sc, sd, se, ss), (rc, rd, re, rs)) = (vectors(&out, SEND), vectors(&into, RECV));
+            let send = Vectors { counts: &sc, displs: &sd, extent: se, size_bytes: ss };
+            let recv = Vectors { counts: &rc, displs: &rd, extent: re, size_bytes: rs };
+            let input = AlltoallV { rank, size: self.size(), send, recv, in_place: false };
+            let schedule = hosts::alltoallv(hosts, &input);
+            let send = image(&out, SEND, &|to| bytes(rank, to));
+            let recv = blank(RECV, into.0.iter().sum::<i64>() as usize);
+            Proc::new(rank, schedule, send, recv, [SEND, RECV])
+        };
+        let (procs, _) = self.run(no_op, make);
+        for proc in &procs {
+            let want = image(&receives(proc.rank), RECV, &|from| bytes(from, proc.rank));
+            assert!(proc.recv == want, "alltoallv {self:?} rank {}", proc.rank);
+        }
+        self.crosses_once("alltoallv", &procs, false);
+    }
+
+    fn scans(&self, hosts: &Hosts) {
+        let image = |data: &[u8]| {
+            let mut image = blank(OPERAND, self.elements);
+            put(&mut image, 0, OPERAND, data);
+            image
+        };
+        for inclusive in [true, false] {
+            let make = |rank| {
+                let input = self.reduction(rank, self.in_place);
+                let schedule = match inclusive {
+                    true => hosts::scan(&always(), hosts, &input),
+                    false => hosts::exscan(&always(), hosts, &input),
+                };
+                self.proc(rank, schedule, self.in_place)
+            };
+            let (procs, _) = self.run(self.op(), make);
+            for proc in &procs {
+                let end = proc.rank + u32::from(inclusive);
+                let want = match end {
+                    0 if self.in_place => image(&operands(0, self.elements)),
+                    0 => blank(OPERAND, self.elements),
+                    end => image(&reduced(self.op(), 0..end, self.elements)),
+                };
+                assert!(proc.recv == want, "scan {inclusive} {self:?} rank {}", proc.rank);
+            }
+            if self.in_rows() {
+                self.crosses_once("scan", &procs, true);
+            }
+        }
+    }
+
+    fn reduce_scatter(&self, hosts: &Hosts) {
+        for even in [true, false] {
+            let part = |rank| if even { self.elements.min(100) } else { self.length(rank, 1) };
+            let counts: Vec<i64> = (0..self.size()).map(|rank| part(rank) as i64).collect();
+            let total = counts.iter().sum::<i64>() as usize;
+            let make = |rank| {
+                let input = self.reduction(rank, self.in_place);
+                let block = Reduction { count: part(rank) as i64, root: 0, ..input };
+                let Reduction { size, extent, size_bytes, commutative, in_place, .. } = input;
+                let counts = &counts[..];
+                let parts =
+                    ReduceScatter { rank, size, counts, extent, size_bytes, commutative, in_place };
+                let schedule = match even {
+                    true => hosts::reduce_scatter_block(&always(), hosts, &block),
+                    false => hosts::reduce_scatter(&always(), hosts, &parts),
+                };
+                let (mut send, mut recv) = (blank(OPERAND, total), blank(OPERAND, part(rank)));
+                match in_place {
+                    true => {
+                        recv = blank(OPERAND, total);
+                        put(&mut recv, 0, OPERAND, &operands(rank, total));
+                    }
+                    false => put(&mut send, 0, OPERAND, &operands(rank, total)),
+                }
+                Proc::new(rank, schedule, send, recv, [ty(1, 1), OPERAND])
+            };
+            let (procs, _) = self.run(self.op(), make);
+            let all = reduced(self.op(), 0..self.size(), total);
+            let mut start = 0;
+            for proc in &procs {
+                let (own, mut want) = (part(proc.rank), blank(OPERAND, part(proc.rank)));
+                let bytes = start * OPERAND.size..(start + own) * OPERAND.size;
+                put(&mut want, 0, OPERAND, &all[bytes]);
+                let rank = proc.rank;
+                assert!(proc.recv[..want.len()] == want, "reduce_scatter {self:?} rank {rank}");
+                start += own;
+            }
+            if self.in_rows() {
+                self.crosses_once("reduce_scatter", &procs, true);
+            }
+        }
+    }
+
     fn all(&self) {
         let Some(hosts) = self.hosts() else { return };
+        self.allgatherv(&hosts);
+        self.alltoallv(&hosts);
+        self.scans(&hosts);
+        self.reduce_scatter(&hosts);
         self.barrier(&hosts);
         self.bcast(&hosts);
         self.allgather(&hosts);
         self.alltoalls(&hosts);
-        self.gather(&hosts);
-        self.scatter(&hosts);
+        // By hosts, and as the length makes it.
+        for tables in [always(), DEFAULT.clone()] {
+            self.gather(&hosts, &tables);
+            self.scatter(&hosts, &tables);
+        }
         self.reductions(&hosts);
     }
 }

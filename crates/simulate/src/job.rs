@@ -109,7 +109,7 @@ impl Job {
             process.oversubscribed = processors > 0 && most > processors;
             Rank::new(process, net.clone(), program.clone())
         };
-        let mut ranks: Vec<Rank> = (0..self.ranks).map(rank).collect();
+        let mut ranks = (0..self.ranks).map(rank).collect::<Result<Vec<Rank>, Error>>()?;
         drive(&net, &mut ranks, Rank::turn)?;
         let memory = memory(&ranks);
         let marks = ranks.into_iter().map(|rank| rank.marks).collect();

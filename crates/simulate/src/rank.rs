@@ -3,16 +3,17 @@
 use crate::end::End;
 use crate::error::Error;
 use crate::net::Net;
-use crate::program::{Call, Program};
+use crate::program::{Call, Collective, Kind, Program};
 use crate::time::Time;
 use core::cell::RefCell;
 use hpvm_mpi::coll::shm::{Shm, ShmCollective, Sides, What};
 use hpvm_mpi::coll::{Combine, Plan, Root};
+use hpvm_mpi::comm::CONTEXTS;
 use hpvm_mpi::datatype::{Datatype, TypeRef};
 use hpvm_mpi::engine::matching::Pattern;
 use hpvm_mpi::op::{Op, Predef};
 use hpvm_mpi::pt2pt::{Incoming, Mode, Outgoing, Started};
-use hpvm_mpi::{Channel, Comm, Process, ReqId};
+use hpvm_mpi::{Channel, Comm, Group, Process, ReqId};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -27,29 +28,54 @@ enum Way {
 }
 
 enum Running {
-    Collective(Call, Way),
-    /// A blocking send or receive, or a wait for all that was started.
-    Requests,
+    Collective(Collective, Way, Blocks),
+    /// A wait for what was started: one request by its number, or all.
+    Requests(Option<u64>),
 }
+
+/// What a rank gives to a collective, and room for what it gets.
+#[derive(Default)]
+struct Blocks {
+    send: Vec<u64>,
+    recv: Vec<u64>,
+}
+
+/// What an operation under way reads or writes: it stays where it is until the operation has ended.
+enum Kept {
+    Message { _bytes: Box<[u8]> },
+    Collective(Collective, Blocks),
+}
+
+/// An operation under way.
+struct Request {
+    number: u64,
+    id: ReqId,
+    kept: Kept,
+}
+
+/// The number of what a blocking call started, of which there is one at a time.
+const BLOCKING: u64 = u64::MAX;
+
+/// A communicator at an address that does not change: what runs borrows it.
+#[expect(
+    clippy::redundant_allocation,
+    reason = "what runs borrows the handle, not the communicator"
+)]
+type Fixed = Box<Arc<Comm>>;
 
 pub(crate) struct Rank {
     /// Before what it borrows, and before the buffers that it writes to.
     running: Option<Running>,
     pub process: Process<End>,
-    /// At an address that does not change: what runs borrows it.
-    #[expect(
-        clippy::redundant_allocation,
-        reason = "what runs borrows the handle, not the communicator"
-    )]
-    world: Box<Arc<Comm>>,
+    world: Fixed,
+    /// By the numbers of their groups.
+    parts: Vec<(u32, Fixed)>,
     net: Rc<RefCell<Net>>,
     program: Rc<dyn Program>,
     step: usize,
-    requests: Vec<ReqId>,
-    send: Vec<u64>,
-    recv: Vec<u64>,
-    /// Of the messages that are under way.
-    buffers: Vec<Box<[u8]>>,
+    /// Non-blocking calls so far.
+    started: u64,
+    requests: Vec<Request>,
     pub marks: Vec<Time>,
     rank: u32,
 }
@@ -60,22 +86,35 @@ fn numbers() -> Result<&'static Arc<Datatype>, Error> {
 }
 
 impl Rank {
-    pub fn new(process: Process<End>, net: Rc<RefCell<Net>>, program: Rc<dyn Program>) -> Rank {
+    pub fn new(
+        process: Process<End>,
+        net: Rc<RefCell<Net>>,
+        program: Rc<dyn Program>,
+    ) -> Result<Rank, Error> {
         let (world, rank) = (Box::new(process.world().clone()), process.fm().rank());
-        Rank {
+        let part = |(number, ranks): (u32, Vec<u32>)| {
+            let wrong = || Error::new(format!("rank {rank} is not in its group {number}"));
+            // Three communicators have ids from the start.
+            let context = (number + 2) * CONTEXTS;
+            let comm = Comm::intra(context, Group::list(ranks), rank).ok_or_else(wrong)?;
+            // Collective slots want an agreement of the members first.
+            process.give_up_slots(&comm);
+            Ok((number, Box::new(comm)))
+        };
+        let parts = program.groups(rank).into_iter().map(part).collect::<Result<_, Error>>()?;
+        Ok(Rank {
             running: None,
             process,
             world,
+            parts,
             net,
             program,
             step: 0,
+            started: 0,
             requests: Vec::new(),
-            send: Vec::new(),
-            recv: Vec::new(),
-            buffers: Vec::new(),
             marks: Vec::new(),
             rank,
-        }
+        })
     }
 
     fn clock(&self) -> Time {
@@ -114,8 +153,8 @@ impl Rank {
     fn advance(&mut self) -> Result<Advance, Error> {
         if let Some(running) = self.running.take() {
             let ended = match running {
-                Running::Collective(call, way) => self.poll(call, way)?,
-                Running::Requests => self.collect()?,
+                Running::Collective(call, way, blocks) => self.poll(call, way, blocks)?,
+                Running::Requests(which) => self.collect(which)?,
             };
             return Ok(if ended { Advance::Worked } else { Advance::Waits });
         }
@@ -134,22 +173,36 @@ impl Rank {
                 self.marks.push(now);
             }
             Call::Compute(time) => self.net.borrow_mut().work(self.rank, time),
-            Call::Waitall => self.running = Some(Running::Requests),
-            Call::Isend { to, bytes, tag } => self.start_send(to, bytes, tag)?,
-            Call::Irecv { from, bytes, tag } => self.start_recv(from, bytes, tag)?,
+            Call::Waitall => self.running = Some(Running::Requests(None)),
+            Call::Wait(back) => {
+                let number = self.started.checked_sub(u64::from(back));
+                self.running = number.map(|number| Running::Requests(Some(number)));
+            }
+            Call::Isend { to, bytes, tag } => {
+                let number = self.number();
+                self.start_send(to, bytes, tag, number)?;
+            }
+            Call::Irecv { from, bytes, tag } => {
+                let number = self.number();
+                self.start_recv(from, bytes, tag, number)?;
+            }
             Call::Send { to, bytes, tag } => {
-                self.start_send(to, bytes, tag)?;
-                self.running = Some(Running::Requests);
+                self.start_send(to, bytes, tag, BLOCKING)?;
+                self.running = Some(Running::Requests(Some(BLOCKING)));
             }
             Call::Recv { from, bytes, tag } => {
-                self.start_recv(from, bytes, tag)?;
-                self.running = Some(Running::Requests);
+                self.start_recv(from, bytes, tag, BLOCKING)?;
+                self.running = Some(Running::Requests(Some(BLOCKING)));
             }
-            Call::Barrier | Call::Allreduce(_) | Call::Alltoall(_) | Call::Bcast(..) => {
-                self.start_collective(call)?;
-            }
+            Call::Collective(call) => self.start_collective(call)?,
         }
         Ok(())
+    }
+
+    /// Of the next non-blocking call.
+    fn number(&mut self) -> u64 {
+        self.started += 1;
+        self.started - 1
     }
 
     fn check_rank(&self, rank: u32) -> Result<(), Error> {
@@ -163,78 +216,104 @@ impl Rank {
         }
     }
 
-    fn start_send(&mut self, to: u32, bytes: usize, tag: i32) -> Result<(), Error> {
+    fn start_send(&mut self, to: u32, bytes: usize, tag: i32, number: u64) -> Result<(), Error> {
         self.check_rank(to)?;
         let buffer = vec![tag as u8; bytes].into_boxed_slice();
         let message = Outgoing { buf: buffer.as_ptr(), count: bytes as i64, ty: Datatype::byte() };
-        self.buffers.push(buffer);
         let context = self.world.context(Channel::User);
         // SAFETY: the buffer is kept until its request has ended (`collect`).
         let started = unsafe { self.process.send(message, to, context, tag, Mode::Standard, None) };
         if let Started::Pending(id) = started {
-            self.requests.push(id);
+            let kept = Kept::Message { _bytes: buffer };
+            self.requests.push(Request { number, id, kept });
         }
         Ok(())
     }
 
-    fn start_recv(&mut self, from: u32, bytes: usize, tag: i32) -> Result<(), Error> {
+    fn start_recv(&mut self, from: u32, bytes: usize, tag: i32, number: u64) -> Result<(), Error> {
         self.check_rank(from)?;
         let mut buffer = vec![!tag as u8; bytes].into_boxed_slice();
         let message =
             Incoming { buf: buffer.as_mut_ptr(), count: bytes as i64, ty: Datatype::byte() };
-        self.buffers.push(buffer);
         let pattern = Pattern { src: from, tag };
         // SAFETY: the buffer is kept until its request has ended (`collect`).
         let id = unsafe { self.process.recv(message, &self.world, Channel::User, pattern, None) };
-        self.requests.push(id);
+        self.requests.push(Request { number, id, kept: Kept::Message { _bytes: buffer } });
         Ok(())
     }
 
-    /// Looks at what was started; true when all of it has ended.
-    fn collect(&mut self) -> Result<bool, Error> {
-        let (process, mut failed) = (&mut self.process, None);
-        self.requests.retain(|id| match process.take_outcome(*id) {
-            None => true,
-            Some(outcome) => {
-                failed = failed.take().or(outcome.error);
-                false
+    /// Looks at what was started; true when what is waited for has ended.
+    fn collect(&mut self, which: Option<u64>) -> Result<bool, Error> {
+        let (mut under_way, mut failed) = (Vec::new(), None);
+        for request in core::mem::take(&mut self.requests) {
+            match (self.process.take_outcome(request.id), request.kept) {
+                (None, kept) => under_way.push(Request { kept, ..request }),
+                (Some(outcome), kept) => {
+                    failed = failed.take().or(outcome.error);
+                    if let (Kept::Collective(call, blocks), None) = (kept, &failed) {
+                        self.check(call, &blocks)?;
+                    }
+                }
             }
-        });
+        }
+        self.requests = under_way;
         if let Some(error) = failed {
             return Err(Error::new(format!("rank {}: {error}", self.rank)));
         }
-        match self.requests.is_empty() {
-            true => self.buffers.clear(),
-            false => self.running = Some(Running::Requests),
+        let waits = |request: &Request| which.is_none_or(|number| request.number == number);
+        if self.requests.iter().any(waits) {
+            self.running = Some(Running::Requests(which));
         }
         Ok(self.running.is_none())
     }
 
-    fn start_collective(&mut self, call: Call) -> Result<(), Error> {
-        self.fill(call);
-        let (bytes, what, plan) = self.plan(call)?;
-        self.net.borrow_mut().place(self.rank).shows = bytes.min(u64::from(u32::MAX)) as u32;
-        let slot_work = self.net.borrow().machine.slot_work;
-        // SAFETY: the communicator is boxed and outlives `running`, which is dropped first and names it no longer than
-        // this rank lives.
-        let world: &'static Arc<Comm> = unsafe { &*core::ptr::from_ref(&*self.world) };
-        if self.process.may_use_slots(world) {
-            // SAFETY: the buffers belong to this rank and stay until the collective has ended.
-            let begun = unsafe { self.process.begin_shm(world, what, bytes) };
+    /// Those who take part.
+    fn comm(&self, call: Collective) -> Result<&Fixed, Error> {
+        if call.group == 0 {
+            return Ok(&self.world);
+        }
+        let found = self.parts.iter().find(|(number, _)| *number == call.group);
+        let missing = || Error::new(format!("rank {} is in no group {}", self.rank, call.group));
+        found.map(|(_, comm)| comm).ok_or_else(missing)
+    }
+
+    fn start_collective(&mut self, call: Collective) -> Result<(), Error> {
+        let comm = self.comm(call)?;
+        if call.kind.has_root() && call.root >= comm.size() {
+            let (root, size) = (call.root, comm.size());
+            return Err(Error::new(format!("rank {}: root {root} of {size}", self.rank)));
+        }
+        // SAFETY: the communicator is boxed and outlives `running` and `process`, which are dropped first and name it no
+        // longer than this rank lives.
+        let comm: &'static Arc<Comm> = unsafe { &*core::ptr::from_ref(&**comm) };
+        let mut blocks = blocks(call, comm);
+        let (bytes, what, plan) = self.plan(call, comm, &mut blocks)?;
+        let slots = what.filter(|_| !call.pending && self.process.may_use_slots(comm));
+        if let Some(what) = slots {
+            self.net.borrow_mut().place(self.rank).shows = bytes.min(u64::from(u32::MAX)) as u32;
+            let slot_work = self.net.borrow().machine.slot_work;
+            // SAFETY: the blocks belong to this rank and stay until the collective has ended.
+            let begun = unsafe { self.process.begin_shm(comm, what, bytes) };
             if let Some(shm) = begun.map_err(|e| self.said(call, &e))? {
                 self.net.borrow_mut().work(self.rank, slot_work);
-                self.running = Some(Running::Collective(call, Way::Shm(Box::new((shm, plan)))));
+                let way = Way::Shm(Box::new((shm, plan)));
+                self.running = Some(Running::Collective(call, way, blocks));
                 return Ok(());
             }
         }
         // SAFETY: as above.
-        let id = unsafe { self.process.start_collective(world, plan) };
-        self.running = Some(Running::Collective(call, Way::Messages(id)));
+        let id = unsafe { self.process.start_collective(comm, plan) };
+        if call.pending {
+            let number = self.number();
+            self.requests.push(Request { number, id, kept: Kept::Collective(call, blocks) });
+        } else {
+            self.running = Some(Running::Collective(call, Way::Messages(id), blocks));
+        }
         Ok(())
     }
 
     /// Goes on with a collective; true when it has ended.
-    fn poll(&mut self, call: Call, way: Way) -> Result<bool, Error> {
+    fn poll(&mut self, call: Collective, way: Way, blocks: Blocks) -> Result<bool, Error> {
         match way {
             Way::Shm(mut under_way) => {
                 let (shm, _) = &mut *under_way;
@@ -246,7 +325,7 @@ impl Rank {
                         let at = net.now + net.machine.slot.max(crate::time::NS);
                         net.look(self.rank, at);
                     }
-                    self.running = Some(Running::Collective(call, Way::Shm(under_way)));
+                    self.running = Some(Running::Collective(call, Way::Shm(under_way), blocks));
                     return Ok(false);
                 }
                 self.net.borrow_mut().has_read(self.rank);
@@ -254,13 +333,13 @@ impl Rank {
                     let (world, plan) = (&self.world, under_way.1);
                     // SAFETY: as in `start_collective`.
                     let id = unsafe { self.process.start_collective(world, plan) };
-                    self.running = Some(Running::Collective(call, Way::Messages(id)));
+                    self.running = Some(Running::Collective(call, Way::Messages(id), blocks));
                     return Ok(true);
                 }
             }
             Way::Messages(id) => match self.process.take_outcome(id) {
                 None => {
-                    self.running = Some(Running::Collective(call, Way::Messages(id)));
+                    self.running = Some(Running::Collective(call, Way::Messages(id), blocks));
                     return Ok(false);
                 }
                 Some(outcome) => {
@@ -270,45 +349,32 @@ impl Rank {
                 }
             },
         }
-        self.check(call)?;
+        self.check(call, &blocks)?;
         Ok(true)
     }
 
-    fn said(&self, call: Call, error: &hpvm_mpi::Error) -> Error {
+    fn said(&self, call: Collective, error: &hpvm_mpi::Error) -> Error {
         Error::new(format!("rank {}: {call:?}: {error}", self.rank))
     }
 
-    /// Room for a collective, and what this rank gives.
-    fn fill(&mut self, call: Call) {
-        let (me, size) = (u64::from(self.rank), self.world.size() as usize);
-        let words = |bytes: usize| bytes.div_ceil(8);
-        let (send, recv) = match call {
-            Call::Allreduce(bytes) => (words(bytes), words(bytes)),
-            Call::Alltoall(bytes) => (words(bytes * size), words(bytes * size)),
-            Call::Bcast(_, bytes) => (0, words(bytes)),
-            _ => (0, 0),
-        };
-        self.send.clear();
-        self.send.resize(send, me + 1);
-        self.recv.clear();
-        let first = match call {
-            Call::Bcast(root, _) if root == self.rank => 7,
-            _ => 0,
-        };
-        self.recv.resize(recv, first);
-    }
-
     /// Whether the collective that has ended gave what it should.
-    fn check(&self, call: Call) -> Result<(), Error> {
-        let size = u64::from(self.world.size());
-        let right = match call {
-            Call::Allreduce(_) => self.recv.iter().all(|n| *n == size * (size + 1) / 2),
-            Call::Alltoall(bytes) if bytes % 8 == 0 => {
-                let words = (bytes / 8).max(1);
-                (1..).zip(self.recv.chunks(words)).all(|(n, c)| c.iter().all(|word| *word == n))
-            }
-            Call::Bcast(..) => self.recv.iter().all(|n| *n == 7),
-            _ => true,
+    fn check(&self, call: Collective, blocks: &Blocks) -> Result<(), Error> {
+        let comm = self.comm(call)?;
+        let (me, size, root) = (comm.rank(), u64::from(comm.size()), u64::from(call.root));
+        let all = |number: u64| blocks.recv.iter().all(|word| *word == number);
+        let in_turn = || {
+            let words = (call.bytes / 8).max(1);
+            call.bytes % 8 != 0
+                || (1..)
+                    .zip(blocks.recv.chunks(words))
+                    .all(|(n, block)| block.iter().all(|word| *word == n))
+        };
+        let right = match call.kind {
+            Kind::Allreduce | Kind::ReduceScatter | Kind::Reduce => all(size * (size + 1) / 2),
+            Kind::Scan => all(u64::from(me + 1) * u64::from(me + 2) / 2),
+            Kind::Bcast | Kind::Scatter => all(root + 1),
+            Kind::Alltoall | Kind::Allgather | Kind::Gather => in_turn(),
+            Kind::Barrier => true,
         };
         match right {
             true => Ok(()),
@@ -316,52 +382,97 @@ impl Rank {
         }
     }
 
-    /// What a member shows of a collective, the collective for shared memory, and its plan for messages.
-    fn plan(&mut self, call: Call) -> Result<(u64, What, Plan), Error> {
-        let (byte, recv) = (Datatype::byte(), self.recv.as_mut_ptr().cast::<u8>());
-        let send = self.send.as_ptr().cast::<u8>();
-        let planner = self.process.plan(&self.world);
-        Ok(match call {
-            Call::Allreduce(bytes) => {
-                let (count, ty) = (bytes / 8, numbers()?);
+    /// What a member shows of a collective, the collective for shared memory where it has one, and its plan for messages.
+    fn plan(
+        &self,
+        call: Collective,
+        comm: &Comm,
+        blocks: &mut Blocks,
+    ) -> Result<(u64, Option<What>, Plan), Error> {
+        let byte = Datatype::byte();
+        let (send, recv) = (blocks.send.as_ptr().cast(), blocks.recv.as_mut_ptr().cast());
+        let (planner, root, count) = (self.process.plan(comm), call.root, call.bytes as i64);
+        let all = call.bytes as u64 * u64::from(comm.size());
+        let out = Outgoing { buf: send, count, ty: byte };
+        let into = Incoming { buf: recv, count, ty: byte };
+        let sides = || Sides {
+            send: Some(send),
+            send_count: count,
+            send_ty: TypeRef::new(byte),
+            recv,
+            recv_count: count,
+            recv_ty: TypeRef::new(byte),
+        };
+        Ok(match call.kind {
+            Kind::Barrier => (1, Some(What::Barrier), planner.barrier()),
+            Kind::Bcast => {
+                let what = What::Bcast { root, buf: recv, count, ty: TypeRef::new(byte) };
+                (call.bytes as u64, Some(what), planner.bcast(Root::Rank(root), into))
+            }
+            Kind::Allgather => {
+                let what = What::Allgather(sides());
+                (call.bytes as u64, Some(what), planner.allgather(Some(out), into))
+            }
+            Kind::Alltoall => {
+                (all, Some(What::Alltoall(sides())), planner.alltoall(Some(out), into))
+            }
+            Kind::Gather => {
+                let what = What::Gather { root, sides: sides() };
+                let plan = planner.gather(Root::Rank(root), Some(out), Some(into));
+                (call.bytes as u64, Some(what), plan)
+            }
+            Kind::Scatter => {
+                let what = What::Scatter { root, sides: sides(), in_place: false };
+                let plan = planner.scatter(Root::Rank(root), Some(out), Some(into));
+                (all, Some(what), plan)
+            }
+            Kind::Reduce | Kind::Allreduce | Kind::ReduceScatter | Kind::Scan => {
+                let (count, ty) = (call.bytes / 8, numbers()?);
                 let op = Arc::new(Op::Predefined(Predef::Sum));
+                let combine = Combine { count: count as i64, ty, op: &op };
                 let predefined = ty.as_predefined();
                 let what = What::Reduce {
-                    root: None,
+                    root: (call.kind == Kind::Reduce).then_some(root),
                     send,
                     recv,
                     count,
-                    bytes,
+                    bytes: call.bytes,
                     ty: predefined.ok_or_else(|| Error::new("MPI_UINT64_T is derived"))?,
                     op: Predef::Sum,
                 };
-                let combine = Combine { count: count as i64, ty, op: &op };
-                (bytes as u64, what, planner.allreduce(Some(send), recv, combine))
-            }
-            Call::Alltoall(bytes) => {
-                let count = bytes as i64;
-                let sides = Sides {
-                    send: Some(send),
-                    send_count: count,
-                    send_ty: TypeRef::new(byte),
-                    recv,
-                    recv_count: count,
-                    recv_ty: TypeRef::new(byte),
+                let (what, plan) = match call.kind {
+                    Kind::Reduce => {
+                        (Some(what), planner.reduce(Root::Rank(root), Some(send), recv, combine))
+                    }
+                    Kind::Allreduce => (Some(what), planner.allreduce(Some(send), recv, combine)),
+                    Kind::Scan => (None, planner.scan(Some(send), recv, combine)),
+                    _ => (None, planner.reduce_scatter_block(Some(send), recv, combine)),
                 };
-                let out = Outgoing { buf: send, count, ty: byte };
-                let into = Incoming { buf: recv, count, ty: byte };
-                let all = bytes as u64 * u64::from(self.world.size());
-                (all, What::Alltoall(sides), planner.alltoall(Some(out), into))
+                (call.bytes as u64, what, plan)
             }
-            Call::Bcast(root, bytes) => {
-                let count = bytes as i64;
-                let what = What::Bcast { root, buf: recv, count, ty: TypeRef::new(byte) };
-                let m = Incoming { buf: recv, count, ty: byte };
-                (bytes as u64, what, planner.bcast(Root::Rank(root), m))
-            }
-            _ => (1, What::Barrier, planner.barrier()),
         })
     }
+}
+
+/// Room for a collective, and what this rank gives: its number from 1 on, everywhere.
+fn blocks(call: Collective, comm: &Comm) -> Blocks {
+    let (size, me) = (comm.size() as usize, comm.rank());
+    let is_root = me == call.root;
+    let words = |blocks: usize| (call.bytes * blocks).div_ceil(8);
+    let (send, recv) = match call.kind {
+        Kind::Barrier => (0, 0),
+        Kind::Bcast => (0, words(1)),
+        Kind::Reduce => (words(1), if is_root { words(1) } else { 0 }),
+        Kind::Allreduce | Kind::Scan => (words(1), words(1)),
+        Kind::ReduceScatter => (words(size), words(1)),
+        Kind::Gather => (words(1), if is_root { words(size) } else { 0 }),
+        Kind::Scatter => (if is_root { words(size) } else { 0 }, words(1)),
+        Kind::Allgather => (words(1), words(size)),
+        Kind::Alltoall => (words(size), words(size)),
+    };
+    let own = u64::from(me) + 1;
+    let first = if call.kind == Kind::Bcast && is_root { own } else { 0 };
+    Blocks { send: vec![own; send], recv: vec![first; recv] }
 }
 
 enum Advance {

@@ -6,7 +6,7 @@
 use crate::error::Error;
 use crate::net::Net;
 use crate::packet::Packet;
-use crate::program::Call;
+use crate::program::{Call, Collective, Kind};
 use crate::time::Time;
 use core::cell::RefCell;
 use hpvm_coll::hosts::{self, Hosts};
@@ -44,12 +44,16 @@ impl Shared {
     fn schedule(&self, rank: u32) -> Result<Schedule, Error> {
         let size = self.net.borrow().places.len() as u32;
         let tables = &self.tables;
-        Ok(match self.call {
-            Call::Barrier => match &self.hosts {
+        let Call::Collective(call) = self.call else {
+            return Err(Error::new("only collectives run as schedules"));
+        };
+        let bytes = call.bytes;
+        Ok(match call.kind {
+            Kind::Barrier => match &self.hosts {
                 Some(hosts) => hosts::barrier(hosts, rank),
                 None => barrier::schedule(&Group { rank, size }),
             },
-            Call::Allreduce(bytes) => {
+            Kind::Allreduce => {
                 let count = bytes as i64 / 8;
                 let input = Reduction {
                     rank,
@@ -66,7 +70,7 @@ impl Shared {
                     None => allreduce::schedule_with(tables, &input),
                 }
             }
-            Call::Alltoall(bytes) => {
+            Kind::Alltoall => {
                 let count = bytes as i64;
                 let input = Exchange {
                     rank,
@@ -93,7 +97,7 @@ impl Shared {
     fn unit(&self, ty: Ty) -> usize {
         match (ty, self.call) {
             (Ty::Bytes, _) => 1,
-            (_, Call::Allreduce(_)) => 8,
+            (_, Call::Collective(Collective { kind: Kind::Allreduce, .. })) => 8,
             _ => 1,
         }
     }

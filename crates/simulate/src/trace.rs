@@ -2,11 +2,11 @@
 
 use crate::error::Error;
 use crate::machine::read_time;
-use crate::program::{Call, Program};
+use crate::program::{Call, Collective, Kind, Program};
 use crate::time::Time;
 
 /// Most calls of one rank, and all of them together: what fits into memory.
-const MAX_CALLS: usize = 1 << 26;
+pub(crate) const MAX_CALLS: usize = 1 << 26;
 /// Longest message, bytes.
 const MAX_BYTES: usize = 1 << 30;
 
@@ -132,14 +132,14 @@ fn read_peer(word: &str, rank: u32, size: u32) -> Result<u32, Error> {
     word.parse().ok().filter(|rank| *rank < size).ok_or_else(wrong)
 }
 
-fn read_bytes(word: &str) -> Result<usize, Error> {
+pub(crate) fn read_bytes(word: &str) -> Result<usize, Error> {
     word.parse()
         .ok()
         .filter(|bytes| *bytes <= MAX_BYTES)
         .ok_or_else(|| Error::new(format!("'{word}': expected bytes from 0 to {MAX_BYTES}")))
 }
 
-fn read_tag(word: Option<&str>) -> Result<i32, Error> {
+pub(crate) fn read_tag(word: Option<&str>) -> Result<i32, Error> {
     let Some(word) = word else { return Ok(0) };
     word.parse()
         .ok()
@@ -152,16 +152,10 @@ fn read_call(words: &[&str], rank: u32, size: u32) -> Result<Call, Error> {
         Ok::<_, Error>((read_peer(peer, rank, size)?, read_bytes(bytes)?, read_tag(tag)?))
     };
     match *words {
-        ["barrier"] => Ok(Call::Barrier),
         ["waitall"] => Ok(Call::Waitall),
+        ["wait", back] => read_back(back).map(Call::Wait),
         ["mark"] => Ok(Call::Mark),
         ["compute", time] => Ok(Call::Compute(read_time(time)?)),
-        ["allreduce", bytes] => match read_bytes(bytes)? {
-            bytes if bytes % 8 == 0 => Ok(Call::Allreduce(bytes)),
-            _ => Err(Error::new(format!("'{bytes}': an allreduce has a multiple of 8 bytes"))),
-        },
-        ["alltoall", bytes] => Ok(Call::Alltoall(read_bytes(bytes)?)),
-        ["bcast", root, bytes] => Ok(Call::Bcast(read_peer(root, rank, size)?, read_bytes(bytes)?)),
         [kind @ ("send" | "recv" | "isend" | "irecv"), peer, bytes, ref tag @ ..]
             if tag.len() < 2 =>
         {
@@ -173,12 +167,55 @@ fn read_call(words: &[&str], rank: u32, size: u32) -> Result<Call, Error> {
                 _ => Call::Irecv { from: peer, bytes, tag },
             })
         }
-        _ => Err(Error::new(format!(
-            "'{}': expected barrier, allreduce BYTES, alltoall BYTES, bcast ROOT BYTES, send, recv, isend or irecv \
-             PEER BYTES [TAG], waitall, compute TIME or mark",
-            words.join(" ")
-        ))),
+        [name, ref rest @ ..] => {
+            let root = |word: &str| read_peer(word, rank, size);
+            let call = read_collective(name, rest, root)?;
+            call.map(Call::Collective).ok_or_else(|| unknown(words))
+        }
+        [] => Err(unknown(words)),
     }
+}
+
+/// How many starts ago what is waited for was started.
+pub(crate) fn read_back(word: &str) -> Result<u32, Error> {
+    let back = word.parse().ok().filter(|back| *back > 0);
+    back.ok_or_else(|| {
+        Error::new(format!("'{word}': expected a number from 1 on, 1 for what was started last"))
+    })
+}
+
+/// A collective of all ranks; an `i` in front: it does not block. None where the words are no collective.
+pub(crate) fn read_collective(
+    name: &str,
+    rest: &[&str],
+    root: impl Fn(&str) -> Result<u32, Error>,
+) -> Result<Option<Collective>, Error> {
+    let kind =
+        |name: &str| Kind::ALL.iter().find(|(_, other)| *other == name).map(|(kind, _)| *kind);
+    let (kind, pending) = match (kind(name), name.strip_prefix('i').and_then(kind)) {
+        (Some(kind), _) => (kind, false),
+        (None, Some(kind)) => (kind, true),
+        (None, None) => return Ok(None),
+    };
+    let (root, bytes) = match *rest {
+        [] if kind == Kind::Barrier => (0, 0),
+        [at, bytes] if kind.has_root() => (root(at)?, read_bytes(bytes)?),
+        [bytes] if !kind.has_root() && kind != Kind::Barrier => (0, read_bytes(bytes)?),
+        _ => return Ok(None),
+    };
+    if kind.reduces() && !bytes.is_multiple_of(8) {
+        return Err(Error::new(format!("'{bytes}': {name} has a multiple of 8 bytes")));
+    }
+    Ok(Some(Collective { kind, bytes, root, group: 0, pending }))
+}
+
+pub(crate) fn unknown(words: &[&str]) -> Error {
+    Error::new(format!(
+        "'{}': expected barrier, allreduce, allgather, alltoall, reduce_scatter or scan BYTES, bcast, reduce, gather or scatter \
+         ROOT BYTES, one of these with an i in front, send, recv, isend or irecv PEER BYTES [TAG], wait N, waitall, compute \
+         TIME or mark",
+        words.join(" ")
+    ))
 }
 
 /// What `apps/poisson` does in each iteration of conjugate gradients: the faces of a box go to up to six neighbours,
@@ -193,6 +230,8 @@ pub struct Poisson {
     dims: [u32; 3],
 }
 
+/// Its sums.
+const SUM: Call = Call::of_all(Kind::Allreduce, 8);
 /// Calls of an iteration: a mark, 6 receives, 6 sends, the wait, the computation, two sums.
 const ITERATION: usize = 1 + 6 + 6 + 1 + 1 + 2;
 
@@ -266,7 +305,7 @@ impl Program for Poisson {
     fn call(&self, rank: u32, step: usize) -> Option<Call> {
         // A barrier and a sum first, for warming up.
         let Some(step) = step.checked_sub(2) else {
-            return Some(if step == 0 { Call::Barrier } else { Call::Allreduce(8) });
+            return Some(if step == 0 { Call::BARRIER } else { SUM });
         };
         let (iteration, part) = (step / ITERATION, step % ITERATION);
         if iteration >= self.iterations {
@@ -289,7 +328,7 @@ impl Program for Poisson {
                 let points = self.sizes(self.place(rank)).map(u64::from).iter().product::<u64>();
                 Call::Compute(points * self.point)
             }
-            _ => Call::Allreduce(8),
+            _ => SUM,
         })
     }
 }
@@ -305,10 +344,15 @@ mod tests {
             "* barrier # all\nrepeat 2\n 0 send +1 8 5\n 1 recv 0 8 5\nend\n0-1 compute 3us\n";
         let trace = Trace::read(text, 2).expect("a trace");
         let send = Call::Send { to: 1, bytes: 8, tag: 5 };
-        assert_eq!(trace.calls[0], [Call::Barrier, send, send, Call::Compute(3 * US)]);
+        assert_eq!(trace.calls[0], [Call::BARRIER, send, send, Call::Compute(3 * US)]);
         assert_eq!(trace.calls[1].len(), 4);
         let around = Trace::read("* isend -1 0\n* isend +3 0", 2).expect("a trace");
         assert_eq!(around.calls[0], [Call::Isend { to: 1, bytes: 0, tag: 0 }; 2]);
+        let text = "* ireduce 1 16\n* wait 1\n* reduce_scatter 8";
+        let collectives = Trace::read(text, 2).expect("a trace");
+        let reduce = Collective { kind: Kind::Reduce, bytes: 16, root: 1, group: 0, pending: true };
+        let last = Call::of_all(Kind::ReduceScatter, 8);
+        assert_eq!(collectives.calls[1], [Call::Collective(reduce), Call::Wait(1), last]);
     }
 
     #[test]
@@ -324,7 +368,11 @@ mod tests {
             ("repeat 0\nend", "line 1: expected 'repeat N'"),
             ("repeat 2\n0 barrier", "line 1: 'repeat' without 'end'"),
             ("end", "line 1: 'end' without 'repeat'"),
-            ("* allreduce 7", "a multiple of 8"),
+            ("* allreduce 7", "'7': allreduce has a multiple of 8"),
+            ("* iscan 7", "'7': iscan has a multiple of 8"),
+            ("* gather 8", "expected barrier"),
+            ("* bcast 4 8", "'4': expected a rank below 4"),
+            ("* wait 0", "'0': expected a number from 1 on"),
             ("* compute 5", "expected a time with its unit"),
             ("repeat 4000000000\n* mark\nend", "more than 67108864 calls"),
         ] {

@@ -2,7 +2,7 @@
 
 use hpvm_simulate::program::PingPong;
 use hpvm_simulate::time::{NS, US};
-use hpvm_simulate::{Call, Job, Machine, Outcome, Program, Repeated};
+use hpvm_simulate::{Call, Collective, Job, Kind, Machine, Outcome, Program, Repeated};
 use std::rc::Rc;
 
 /// A machine on which bytes cost nothing.
@@ -28,6 +28,10 @@ fn plain() -> Machine {
 
 fn job(ranks: u32, hosts: u32) -> Job {
     Job { machine: plain(), ranks, hosts, fabric: None, seed: 1, noise: 0 }
+}
+
+fn rooted(kind: Kind, root: u32, bytes: usize) -> Call {
+    Call::Collective(Collective { kind, bytes, root, group: 0, pending: false })
 }
 
 fn run(job: &Job, call: Call) -> Outcome {
@@ -61,7 +65,7 @@ fn bandwidth_is_the_machines() {
 fn a_barrier_takes_a_round_for_each_doubling() {
     for doublings in 1..=8 {
         let ranks = 1 << doublings;
-        let outcome = run(&job(ranks, ranks), Call::Barrier);
+        let outcome = run(&job(ranks, ranks), Call::BARRIER);
         let round = outcome.mean() / u64::from(doublings as u32);
         // The work of a sender, the latency, the work of a receiver.
         assert!((13 * US..13 * US + 10 * NS).contains(&round), "{ranks} ranks: {round} a round");
@@ -70,13 +74,13 @@ fn a_barrier_takes_a_round_for_each_doubling() {
 
 #[test]
 fn a_host_meets_in_its_slots() {
-    let outcome = run(&job(4, 1), Call::Barrier);
+    let outcome = run(&job(4, 1), Call::BARRIER);
     assert_eq!(outcome.statistics.between, 0);
     assert!(outcome.statistics.slots > 0, "{:?}", outcome.statistics);
     // A post, its sight, and the reading of three others.
     assert_eq!(outcome.mean(), (5 + 50 + 15) * NS);
     // Between hosts only heads talk: two hosts of four take one message's time more.
-    let two = run(&job(8, 2), Call::Barrier);
+    let two = run(&job(8, 2), Call::BARRIER);
     assert_eq!(two.statistics.between, 6 * 2, "of six barriers: {two:?}");
 }
 
@@ -85,30 +89,75 @@ fn collectives_carry_their_data() {
     // `Job::run` fails when a sum or a block is wrong.
     for (ranks, hosts) in [(1, 1), (2, 1), (3, 1), (5, 5), (8, 2), (12, 5), (33, 4), (64, 64)] {
         for bytes in [8, 64, 4096, 40_000, 400_000] {
-            run(&job(ranks, hosts), Call::Allreduce(bytes));
+            run(&job(ranks, hosts), Call::of_all(Kind::Allreduce, bytes));
             if bytes < 10_000 {
-                run(&job(ranks, hosts), Call::Alltoall(bytes));
+                run(&job(ranks, hosts), Call::of_all(Kind::Alltoall, bytes));
             }
-            run(&job(ranks, hosts), Call::Bcast(ranks - 1, bytes));
+            run(&job(ranks, hosts), rooted(Kind::Bcast, ranks - 1, bytes));
+        }
+        for (kind, _) in Kind::ALL {
+            for bytes in [0, 8, 4000] {
+                run(&job(ranks, hosts), rooted(kind, ranks / 2, bytes));
+            }
         }
     }
+}
+
+/// Even and odd ranks, each with a communicator of their own, in which order is turned.
+struct Halves(u32);
+
+impl Program for Halves {
+    fn call(&self, rank: u32, step: usize) -> Option<Call> {
+        let (kind, _) = *Kind::ALL.get(step / 2)?;
+        let (group, pending) = (1 + rank % 2, step % 2 == 1);
+        // The requests of the last ones are waited for together.
+        let collective = Collective { kind, bytes: 24, root: 1, group, pending };
+        Some(Call::Collective(collective))
+    }
+
+    fn groups(&self, rank: u32) -> Vec<(u32, Vec<u32>)> {
+        let half = (0..self.0).rev().filter(|other| other % 2 == rank % 2);
+        vec![(1 + rank % 2, half.collect())]
+    }
+}
+
+#[test]
+fn parts_of_a_job_have_collectives_of_their_own() {
+    for (ranks, hosts) in [(6, 1), (6, 2), (17, 17)] {
+        let outcome = job(ranks, hosts).run(Rc::new(Halves(ranks)));
+        outcome.unwrap_or_else(|error| panic!("{ranks} ranks on {hosts} hosts: {error}"));
+    }
+}
+
+#[test]
+fn a_request_is_waited_for_apart_from_others() {
+    let isend = Call::Isend { to: 1, bytes: 100_000, tag: 2 };
+    let irecv = |tag| Call::Irecv { from: 0, bytes: 100_000, tag };
+    let first =
+        vec![isend, Call::Wait(1), Call::Mark, Call::Compute(500 * US), isend, Call::Waitall];
+    // Of two receives the first one is there long before the second.
+    let second = vec![irecv(2), irecv(2), Call::Wait(2), Call::Mark, Call::Wait(1), Call::Mark];
+    let outcome = job(2, 2).run(Rc::new(Lines(vec![first, second]))).expect("a run");
+    let [one, both] = outcome.marks[1][..] else { panic!("two marks: {:?}", outcome.marks) };
+    assert!(one < 200 * US && both > 500 * US, "{one} {both}");
 }
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
     let noisy = |seed| Job { seed, noise: 500, ..job(40, 5) };
-    let marks = |seed| run(&noisy(seed), Call::Allreduce(1024)).marks;
+    let marks = |seed| run(&noisy(seed), Call::of_all(Kind::Allreduce, 1024)).marks;
     assert_eq!(marks(7), marks(7));
     assert_ne!(marks(7), marks(8));
-    let quiet = run(&job(40, 5), Call::Allreduce(1024)).end;
-    assert!(run(&noisy(7), Call::Allreduce(1024)).end > quiet, "noise takes time");
+    let quiet = run(&job(40, 5), Call::of_all(Kind::Allreduce, 1024)).end;
+    assert!(run(&noisy(7), Call::of_all(Kind::Allreduce, 1024)).end > quiet, "noise takes time");
 }
 
 #[test]
 fn ranks_that_share_processors_wait_for_each_other() {
     let mut oversubscribed = job(16, 1);
     oversubscribed.machine.set("host.processors", "2").expect("a count");
-    let (alone, oversubscribed) = (run(&job(16, 1), Call::Barrier), run(&oversubscribed, Call::Barrier));
+    let (alone, oversubscribed) =
+        (run(&job(16, 1), Call::BARRIER), run(&oversubscribed, Call::BARRIER));
     // Each of 8 ranks of a processor has its turn, and turns cost 2 µs.
     assert!(oversubscribed.mean() >= 8 * 2 * US, "{}", oversubscribed.mean());
     assert!(alone.mean() < US, "{}", alone.mean());

@@ -36,6 +36,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-armci-abi", &["abi", "armci", "conflicts", "model"]),
     ("hpvm-bsp", &["conflicts"]),
     ("hpvm-bsp-abi", &["abi", "bsp", "model"]),
+    ("hpvm-trace-abi", &["abi", "model"]),
     ("hpvm-foreign", &["abi"]),
     ("hpvm-fortran", &["abi", "foreign"]),
     ("hpvm-abi-fortran", &["abi", "foreign", "fortran"]),

@@ -18,7 +18,7 @@ use crate::place::topology::{Level, Topology};
 use crate::place::universe::Universe;
 use crate::restart::RestartPolicy;
 use crate::sites::SiteOptions;
-use crate::slurm;
+use crate::{slurm, spread};
 
 mod files;
 mod foreign;
@@ -213,7 +213,9 @@ pub fn parse(label: &str, args: &[OsString]) -> Result<Parsed, LaunchError> {
     let fabric = fabric::of(&options.policy)?;
     let single = drafts.len() == 1;
     let mut programs = Vec::new();
+    let reach = spread::reach_logins(&options);
     for mut draft in drafts {
+        options.sites.fill(&mut draft.hosts, |allocation| allocation.hosts(&reach))?;
         if !draft.hosts.is_empty() {
             hosts = draft.hosts.clone();
         }

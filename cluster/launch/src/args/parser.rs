@@ -13,7 +13,7 @@ use super::values::{
 use super::{Draft, LAUNCH_AGENT, NET_TIMEOUT, Options, Parsed, Pass, files, foreign, mca};
 use hpvm_job::name_server::VARIABLE;
 
-use crate::environment::MONITOR;
+use crate::environment::{MONITOR, record};
 use crate::error::LaunchError;
 use crate::flags::{self, Effect, Flag, Id};
 use crate::hosts;
@@ -207,6 +207,7 @@ impl Parser {
             Id::Prefix => options.prefix = Some(PathBuf::from(first)),
             Id::Preload => options.preload = true,
             Id::Monitor => options.genv.push((MONITOR.into(), "1".into())),
+            Id::Record => record(options, shown, &first)?,
             Id::Gateway => options.sites.gateway(shown, &first.to_string_lossy())?,
             Id::Compress => options.sites.compress(shown, &first.to_string_lossy())?,
             Id::Net => options.genv.push(("HPVM_NET".into(), first)),

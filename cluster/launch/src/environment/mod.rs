@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use crate::args::{Options, Pass, Program};
+use crate::error::LaunchError;
 
 mod library;
 pub mod ranks;
@@ -42,9 +43,40 @@ pub const NODELIST: &str = "HPVM_NODELIST";
 pub const NODE: &str = "HPVM_NODE";
 /// The variable by which ranks count what they send to whom: 1.
 pub const MONITOR: &str = "HPVM_MONITOR";
+/// The variable that says where ranks record what they call, the library that does so, and the variable by which it is loaded.
+const RECORD: &str = "HPVM_RECORD";
+const RECORDER: &str = "libhpvm_trace.so.1";
+const PRELOAD: &str = "LD_PRELOAD";
 /// The variable with the name of the socket where ranks announce themselves before they become the program, so that
 /// `hpvm prof` counts them.
 pub const PROF: &str = "HPVM_PROF";
+
+/// Has ranks record what they call, in files of a folder.
+///
+/// # Errors
+/// The library is not installed, or there is no present working folder.
+pub fn record(options: &mut Options, shown: &str, folder: &OsStr) -> Result<(), LaunchError> {
+    let library = library_folder().map(|lib| lib.join(RECORDER)).filter(|library| library.exists());
+    if folder.is_empty() || library.is_none() {
+        let why = if folder.is_empty() {
+            "expected a folder"
+        } else {
+            "libhpvm_trace.so.1 is not installed"
+        };
+        return Err(LaunchError::usage(format!("{shown} {}: {why}", folder.to_string_lossy())));
+    }
+    let folder = std::path::absolute(folder)
+        .map_err(|error| LaunchError::system("the present working folder", &error))?;
+    // By its name alone: other hosts may have it elsewhere in their library path.
+    let mut loaded = OsString::from(RECORDER);
+    if let Some(others) = std::env::var_os(PRELOAD).filter(|others| !others.is_empty()) {
+        loaded.push(":");
+        loaded.push(others);
+    }
+    options.genv.push((RECORD.into(), folder.into()));
+    options.genv.push((PRELOAD.into(), loaded));
+    Ok(())
+}
 
 /// Whether a variable tells a process which rank it is: what a rank starts by other ways than MPI is none.
 pub fn is_foreign(name: &OsStr) -> bool {

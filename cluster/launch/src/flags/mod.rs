@@ -73,6 +73,7 @@ pub enum Id {
     ErrPattern,
     Merge,
     Monitor,
+    Record,
     Stdin,
     Timeout,
     StackTraces,

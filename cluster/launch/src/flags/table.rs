@@ -52,7 +52,8 @@ pub const WORKING: &[Flag] = &[
          It is removed at the end."),
     flag(Id::Site, Hosts, &["site"], &["NAME=HOST[:SLOTS],..."],
         "Hosts to run on that cannot reach those of other sites (docs/sites.md): given once for each site. Ranks of different \
-         sites talk through a gateway at each."),
+         sites talk through a gateway at each. NAME=slurm: the hosts of the Slurm job that mpirun is in; NAME=slurm:JOB@LOGIN: \
+         those of a job of the cluster that host LOGIN reaches."),
     flag(Id::Gateway, Hosts, &["gateway"], &["NAME=HOST[:PORT]"],
         "The host of a site on which its gateway runs, and the port at which the gateways of other sites reach it. Default: \
          the first host of the site, any port."),
@@ -174,6 +175,9 @@ pub const WORKING: &[Flag] = &[
     flag(Id::Verbose, Output, &["verbose", "v"], &[], "Say what is started, and how it ended."),
     flag(Id::Monitor, Other, &["monitor"], &[],
         "Count messages and bytes for each pair of ranks (HPVM_MONITOR), which hpvm jobs JOB --matrix shows while the job runs."),
+    flag(Id::Record, Other, &["record"], &["FOLDER"],
+        "Record what each rank calls of MPI, and how long it computes in between, in a file of this folder (HPVM_RECORD): for hpvm \
+         simulate trace FOLDER. For programs that were compiled by hpvm's mpicc or mpicxx."),
     flag(Id::Timeout, Other, &["timeout"], &["SECONDS"], "End the job after so many seconds; the exit code is then 124."),
     flag(Id::StackTraces, Other, &["get-stack-traces"], &[],
         "When --timeout ends the job, first write the stacks of the ranks on this machine to standard error; needs gdb, gstack \

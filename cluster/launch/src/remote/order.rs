@@ -59,6 +59,9 @@ impl Node {
 pub struct Shell {
     /// The command and its first arguments; host and command follow.
     pub words: Vec<OsString>,
+    /// The words that give that command to a shell which can run it; empty: whoever has the order can. Agents can, so it is
+    /// not told to them.
+    pub login: Vec<OsString>,
     /// Whether it takes words as they are, instead of giving them to a shell.
     pub raw: bool,
     /// Whether agents bring their own hpvm instead of using the one installed there.
@@ -132,7 +135,8 @@ impl Order {
         let (raw, preload) = (r.flag()?, r.flag()?);
         let (width, patience) = (r.u32()?, Duration::from_millis(u64::from(r.u32()?)));
         let prefix = Some(read_word(&mut r)?).filter(|prefix| !prefix.is_empty());
-        let shell = Shell { words, raw, preload, width, patience, prefix };
+        let login = Vec::new();
+        let shell = Shell { words, login, raw, preload, width, patience, prefix };
         let (text, gateways, compress) = (r.text()?, r.list(read_gateway)?, r.flag()?);
         let sites = (!text.is_empty()).then_some(Plan { text, gateways, compress });
         let nodes = r.list(read_node)?;
@@ -254,6 +258,7 @@ pub(crate) mod tests {
         };
         let shell = Shell {
             words: vec!["ssh".into(), "-x".into()],
+            login: Vec::new(),
             raw: false,
             preload: false,
             width: 2,

@@ -20,6 +20,7 @@ pub const SUBCOMMAND: &str = "agent";
 /// How the agents of one process are started.
 #[derive(Debug)]
 pub struct Starter {
+    /// What is run on another host, word by word.
     command: Vec<OsString>,
     /// What is sent first.
     archive: Option<Rc<Vec<u8>>>,
@@ -30,24 +31,30 @@ pub struct Starter {
 impl Starter {
     /// Reads the program and its libraries when they are to be sent along.
     pub fn new(shell: &Shell) -> io::Result<Self> {
-        let word = |word: &OsStr| if shell.raw { word.to_os_string() } else { quote(word) };
         if shell.preload {
             let archive = preload::pack()?;
             let script = preload::script(archive.len());
-            let command = vec!["sh".into(), "-c".into(), word(OsStr::new(&script))];
+            let command = vec!["sh".into(), "-c".into(), script.into()];
             return Ok(Self { command, archive: Some(Rc::new(archive)), place: OsString::new() });
         }
         let own = match &shell.prefix {
             Some(prefix) => Path::new(prefix).join("bin/hpvm").into_os_string(),
             None => std::env::current_exe()?.into_os_string(),
         };
-        Ok(Self { command: vec![word(&own), SUBCOMMAND.into()], archive: None, place: own })
+        Ok(Self { command: vec![own.clone(), SUBCOMMAND.into()], archive: None, place: own })
     }
 
     /// Starts the agent of an order's first host and sends the order.
     pub fn start(&self, order: &Order, epoll: &Epoll, index: u32) -> io::Result<LinkIo> {
-        let (words, host) = (&order.shell.words, &order.nodes[0].host);
-        let mut link = LinkIo::start(words, host, &self.command, epoll, index)?;
+        let (shell, host) = (&order.shell, &order.nodes[0].host);
+        let quoted = |words: &[OsString]| words.iter().map(|word| quote(word)).collect::<Vec<_>>();
+        let by_shell = !shell.raw || !shell.login.is_empty();
+        let command = if by_shell { quoted(&self.command) } else { self.command.clone() };
+        let words = match &shell.login[..] {
+            [] => shell.words.clone(),
+            login => [login, &quoted(&shell.words)].concat(),
+        };
+        let mut link = LinkIo::start(&words, host, &command, epoll, index)?;
         link.send_first(self.archive.clone());
         link.queue(&Frame::Order(order.encode()));
         Ok(link)

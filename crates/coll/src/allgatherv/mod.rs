@@ -35,7 +35,7 @@ fn received<'a>(input: &'a GatherV) -> Varied<'a> {
 }
 
 /// This rank's contribution where the user put it.
-fn own(input: &GatherV) -> Block {
+pub(crate) fn own(input: &GatherV) -> Block {
     if input.in_place {
         received(input).block(input.rank)
     } else {

@@ -11,20 +11,32 @@ use crate::tree::up;
 /// Wins: long blocks, where the root's link is the limit anyway, and few ranks.
 /// Source: folklore.
 pub fn schedule(input: &Exchange) -> Schedule {
+    with_window(input, exchange::WINDOW)
+}
+
+/// The same with so many at a time.
+pub fn with_window(input: &Exchange, window: u32) -> Schedule {
     let send = Same { block: input.sent(0, 1), bytes: input.send_bytes() };
-    build((input.rank, input.size, input.root), input.in_place, &send, &Received(input))
+    let span = (input.rank, input.size, input.root);
+    build(span, window, input.in_place, &send, &Received(input))
 }
 
 /// Linear gather with a length of its own for every rank.
 pub fn schedule_v(input: &GatherV) -> Schedule {
+    schedule_v_with_window(input, exchange::WINDOW)
+}
+
+/// The same with so many at a time.
+pub fn schedule_v_with_window(input: &GatherV, window: u32) -> Schedule {
     let block = Block::new(Buffer::Send, 0, input.send_count, Ty::Send);
     let send = Same { block, bytes: input.send_count * input.send_size };
     let recv = Varied(&input.recv, Buffer::Recv);
-    build((input.rank, input.size, input.root), input.in_place, &send, &recv)
+    build((input.rank, input.size, input.root), window, input.in_place, &send, &recv)
 }
 
 fn build(
     (rank, size, root): (u32, u32, u32),
+    window: u32,
     in_place: bool,
     send: &Same,
     recv: &impl Blocks,
@@ -45,7 +57,7 @@ fn build(
         if recv.bytes(from) > 0 {
             s.recv(Peer::Local(from), recv.block(from));
         }
-        if step % exchange::WINDOW == 0 {
+        if step % window.max(1) == 0 {
             s.end_round();
         }
     }

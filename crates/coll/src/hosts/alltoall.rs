@@ -1,7 +1,9 @@
 //! Alltoall by hosts.
 
+use super::varied::all_at_once;
 use super::{Hosts, joined};
 use crate::alltoall as plain;
+use crate::exchange;
 use crate::input::Exchange;
 use crate::schedule::{Block, Buffer, Peer, Schedule};
 use crate::select::Tables;
@@ -22,7 +24,15 @@ pub fn alltoall(tables: &Tables, hosts: &Hosts, input: &Exchange) -> Schedule {
         return joined::alltoall(hosts, input);
     }
     if carried > limits.alltoall {
-        return plain::schedule_with(tables, input);
+        return match hosts.sites() {
+            Some(_) if !input.in_place => all_at_once(
+                hosts,
+                (input.rank, input.size),
+                &exchange::Sent(input),
+                &exchange::Received(input),
+            ),
+            _ => plain::schedule_with(tables, input),
+        };
     }
     let mut s = Schedule::new();
     if bytes == 0 {

@@ -14,19 +14,25 @@ mod allgather;
 mod alltoall;
 mod barrier;
 mod bcast;
+mod dealt;
 pub mod heads;
 mod joined;
 mod links;
 mod parts;
+mod prefix;
 mod reduce;
 mod rooted;
+mod varied;
 
 pub use allgather::allgather;
 pub use alltoall::alltoall;
 pub use barrier::barrier;
 pub use bcast::bcast;
+pub use dealt::{reduce_scatter, reduce_scatter_block};
+pub use prefix::{exscan, scan};
 pub use reduce::{allreduce, reduce};
 pub use rooted::{gather, scatter};
+pub use varied::{allgatherv, alltoallv, alltoallw, gatherv, scatterv};
 
 use crate::bcast as plain;
 use crate::input::Broadcast;
@@ -142,6 +148,24 @@ impl Hosts {
             Between::Sites(sites) => Some(sites),
             Between::Cables | Between::Links => None,
         }
+    }
+
+    /// The site of a rank, by any number.
+    fn site(&self, rank: u32) -> u32 {
+        self.sites().map_or(0, |sites| sites.host(self.host(rank)))
+    }
+
+    /// The first rank of each site, and the number of all ranks. None where all ranks are at one site, or those of one do not
+    /// follow each other.
+    fn site_starts(&self) -> Option<Vec<u32>> {
+        self.sites()?;
+        let ranks = 0..self.of.len() as u32;
+        let mut starts = vec![0];
+        starts.extend(ranks.clone().skip(1).filter(|rank| self.site(*rank) != self.site(rank - 1)));
+        // Sites are numbered by their lowest rank.
+        let in_order = ranks.clone().is_sorted_by_key(|rank| self.site(rank));
+        starts.push(ranks.end);
+        in_order.then_some(starts)
     }
 
     /// Up to how many bytes collectives go by hosts.

@@ -14,7 +14,10 @@ use crate::{gather as plain_gather, scatter as plain_scatter};
 pub fn gather(tables: &Tables, hosts: &Hosts, input: &Exchange) -> Schedule {
     let bytes = plain_gather::block_bytes(input);
     if bytes > hosts.limits(tables).gather {
-        return plain_gather::schedule_with(tables, input);
+        return match hosts.sites() {
+            Some(_) => plain_gather::linear::with_window(input, input.size),
+            None => plain_gather::schedule_with(tables, input),
+        };
     }
     let mut s = Schedule::new();
     if bytes == 0 {
@@ -63,7 +66,10 @@ pub fn gather(tables: &Tables, hosts: &Hosts, input: &Exchange) -> Schedule {
 pub fn scatter(tables: &Tables, hosts: &Hosts, input: &Exchange) -> Schedule {
     let bytes = plain_scatter::block_bytes(input);
     if bytes > hosts.limits(tables).gather {
-        return plain_scatter::schedule_with(tables, input);
+        return match hosts.sites() {
+            Some(_) => plain_scatter::linear::with_window(input, input.size),
+            None => plain_scatter::schedule_with(tables, input),
+        };
     }
     let mut s = Schedule::new();
     if bytes == 0 {

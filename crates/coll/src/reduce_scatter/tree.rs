@@ -1,7 +1,7 @@
 //! Reduce, then scatter.
 
 use super::Job;
-use crate::exchange::{Blocks, Same};
+use crate::exchange::{self, Blocks, Same};
 use crate::reduce::tree_reduce;
 use crate::scatter::linear::scatter;
 use crate::schedule::{Block, Buffer, Schedule, TempSpec};
@@ -34,7 +34,7 @@ pub(crate) fn deal(s: &mut Schedule, job: &Job, value: Option<Block>) {
     if all.rank == 0 && whole.block(0) != own {
         s.copy(whole.block(0), own);
     }
-    scatter(s, (all.rank, all.size, 0), &whole, &recv);
+    scatter(s, (all.rank, all.size, 0), exchange::WINDOW, &whole, &recv);
 }
 
 /// The whole result as blocks for the ranks.

@@ -11,24 +11,41 @@ use crate::tree::up;
 /// Wins: long blocks, where the root's link is the limit anyway, and few ranks.
 /// Source: folklore.
 pub fn schedule(input: &Exchange) -> Schedule {
+    with_window(input, exchange::WINDOW)
+}
+
+/// The same with so many at a time.
+pub fn with_window(input: &Exchange, window: u32) -> Schedule {
     let recv = Same { block: input.received(0, 1), bytes: input.recv_bytes() };
-    build((input.rank, input.size, input.root), input.in_place, &Sent(input), &recv)
+    let span = (input.rank, input.size, input.root);
+    build(span, window, input.in_place, &Sent(input), &recv)
 }
 
 /// Linear scatter with a length of its own for every rank.
 pub fn schedule_v(input: &ScatterV) -> Schedule {
+    schedule_v_with_window(input, exchange::WINDOW)
+}
+
+/// The same with so many at a time.
+pub fn schedule_v_with_window(input: &ScatterV, window: u32) -> Schedule {
     let block = Block::new(Buffer::Recv, 0, input.recv_count, Ty::Recv);
     let recv = Same { block, bytes: input.recv_count * input.recv_size };
     let send = Varied(&input.send, Buffer::Send);
-    build((input.rank, input.size, input.root), input.in_place, &send, &recv)
+    build((input.rank, input.size, input.root), window, input.in_place, &send, &recv)
 }
 
-fn build(span: (u32, u32, u32), in_place: bool, send: &impl Blocks, recv: &Same) -> Schedule {
+fn build(
+    span: (u32, u32, u32),
+    window: u32,
+    in_place: bool,
+    send: &impl Blocks,
+    recv: &Same,
+) -> Schedule {
     let mut s = exchange::linear(span);
     if span.0 == span.2 && !in_place {
         exchange::keep(&mut s, span.0, send, recv);
     }
-    scatter(&mut s, span, send, recv);
+    scatter(&mut s, span, window, send, recv);
     s
 }
 
@@ -36,6 +53,7 @@ fn build(span: (u32, u32, u32), in_place: bool, send: &impl Blocks, recv: &Same)
 pub(crate) fn scatter(
     s: &mut Schedule,
     (rank, size, root): (u32, u32, u32),
+    window: u32,
     send: &impl Blocks,
     recv: &Same,
 ) {
@@ -51,7 +69,7 @@ pub(crate) fn scatter(
         if send.bytes(to) > 0 {
             s.send(Peer::Local(to), send.block(to));
         }
-        if step % exchange::WINDOW == 0 {
+        if step % window.max(1) == 0 {
             s.end_round();
         }
     }

@@ -49,9 +49,10 @@ impl Planner<'_> {
             recv: recv.vectors(),
             in_place: send.is_none(),
         };
-        let schedule = match self.inter() {
-            None => allgatherv::schedule_with(self.tables, &input),
-            Some(sides) => inter::allgather::schedule_v(&sides, &input),
+        let schedule = match (self.inter(), self.hosts) {
+            (None, None) => allgatherv::schedule_with(self.tables, &input),
+            (None, Some(hosts)) => hosts::allgatherv(self.tables, hosts, &input),
+            (Some(sides), _) => inter::allgather::schedule_v(&sides, &input),
         };
         let (out, send_ty) = send.map_or((NOTHING, Datatype::byte()), |m| (m.buf, m.ty));
         Plan::new(schedule, Data::new(out, send_ty, recv.buf, recv.ty), None)
@@ -81,9 +82,10 @@ impl Planner<'_> {
             recv: recv.vectors(),
             in_place: send.is_none(),
         };
-        let schedule = match self.inter() {
-            None => alltoallv::schedule(&input),
-            Some(sides) => inter::alltoall::schedule_v(&sides, &input),
+        let schedule = match (self.inter(), self.hosts) {
+            (None, None) => alltoallv::schedule(&input),
+            (None, Some(hosts)) => hosts::alltoallv(hosts, &input),
+            (Some(sides), _) => inter::alltoall::schedule_v(&sides, &input),
         };
         let (out, send_ty) = send.map_or((NOTHING, Datatype::byte()), |m| (m.buf, m.ty));
         Plan::new(schedule, Data::new(out, send_ty, recv.buf, recv.ty), None)
@@ -104,9 +106,10 @@ impl Planner<'_> {
             recv: recv.vectors(&into),
             in_place: send.is_none(),
         };
-        let schedule = match self.inter() {
-            None => alltoallw::schedule(&input),
-            Some(sides) => inter::alltoall::schedule_w(&sides, &input),
+        let schedule = match (self.inter(), self.hosts) {
+            (None, None) => alltoallw::schedule(&input),
+            (None, Some(hosts)) => hosts::alltoallw(hosts, &input),
+            (Some(sides), _) => inter::alltoall::schedule_w(&sides, &input),
         };
         Plan::new(schedule, typed_data(send, recv), None)
     }

@@ -86,9 +86,10 @@ impl Planner<'_> {
             commutative: what.op.is_commutative(),
             in_place: send.is_none(),
         };
-        let schedule = match self.inter() {
-            None => reduce_scatter::schedule_with(self.tables, &input),
-            Some(_) => inter::reduce::reduce_scatter(&input),
+        let schedule = match (self.inter(), self.hosts) {
+            (None, None) => reduce_scatter::schedule_with(self.tables, &input),
+            (None, Some(hosts)) => hosts::reduce_scatter(self.tables, hosts, &input),
+            (Some(_), _) => inter::reduce::reduce_scatter(&input),
         };
         what.plan(schedule, send, recv)
     }
@@ -101,9 +102,10 @@ impl Planner<'_> {
         what: Combine<'_>,
     ) -> Plan {
         let input = self.reduction(&what, 0, send.is_none());
-        let schedule = match self.inter() {
-            None => reduce_scatter::block::schedule_with(self.tables, &input),
-            Some(_) => inter::reduce::reduce_scatter_block(&input),
+        let schedule = match (self.inter(), self.hosts) {
+            (None, None) => reduce_scatter::block::schedule_with(self.tables, &input),
+            (None, Some(hosts)) => hosts::reduce_scatter_block(self.tables, hosts, &input),
+            (Some(_), _) => inter::reduce::reduce_scatter_block(&input),
         };
         what.plan(schedule, send, recv)
     }
@@ -111,12 +113,20 @@ impl Planner<'_> {
     /// `MPI_Scan`; on intracommunicators only.
     pub fn scan(&self, send: Option<*const u8>, recv: *mut u8, what: Combine<'_>) -> Plan {
         let input = self.reduction(&what, 0, send.is_none());
-        what.plan(scan::scan(&input), send, recv)
+        let schedule = match self.hosts {
+            None => scan::scan(&input),
+            Some(hosts) => hosts::scan(self.tables, hosts, &input),
+        };
+        what.plan(schedule, send, recv)
     }
 
     /// `MPI_Exscan`; on intracommunicators only.
     pub fn exscan(&self, send: Option<*const u8>, recv: *mut u8, what: Combine<'_>) -> Plan {
         let input = self.reduction(&what, 0, send.is_none());
-        what.plan(scan::exscan(&input), send, recv)
+        let schedule = match self.hosts {
+            None => scan::exscan(&input),
+            Some(hosts) => hosts::exscan(self.tables, hosts, &input),
+        };
+        what.plan(schedule, send, recv)
     }
 }

@@ -63,9 +63,10 @@ impl Planner<'_> {
             recv: recv.as_ref().map_or(NONE, Varied::vectors),
             in_place: self.is_root(root) && send.is_none(),
         };
-        let schedule = match self.inter() {
-            None => gather::schedule_v(&input),
-            Some(sides) => inter::gather::schedule_v(&sides, role(root), &input),
+        let schedule = match (self.inter(), self.hosts) {
+            (None, None) => gather::schedule_v(&input),
+            (None, Some(hosts)) => hosts::gatherv(hosts, &input),
+            (Some(sides), _) => inter::gather::schedule_v(&sides, role(root), &input),
         };
         let (out, send_ty) = send.map_or((NOTHING, byte), |m| (m.buf, m.ty));
         let (into, recv_ty) = recv.map_or((core::ptr::null_mut(), byte), |m| (m.buf, m.ty));
@@ -108,9 +109,10 @@ impl Planner<'_> {
             recv_size: recv.map_or(1, |m| m.ty.size()),
             in_place: self.is_root(root) && recv.is_none(),
         };
-        let schedule = match self.inter() {
-            None => scatter::schedule_v(&input),
-            Some(sides) => inter::scatter::schedule_v(&sides, role(root), &input),
+        let schedule = match (self.inter(), self.hosts) {
+            (None, None) => scatter::schedule_v(&input),
+            (None, Some(hosts)) => hosts::scatterv(hosts, &input),
+            (Some(sides), _) => inter::scatter::schedule_v(&sides, role(root), &input),
         };
         let (out, send_ty) = send.map_or((NOTHING, byte), |m| (m.buf, m.ty));
         let (into, recv_ty) = recv.map_or((core::ptr::null_mut(), byte), |m| (m.buf, m.ty));
