@@ -626,6 +626,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The page that a job has written, as `hpvm bench report -o -` does: an evaluation. `download`: as a file. */
+        get: operations["job_report"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -875,6 +892,8 @@ export interface components {
             /** Format: date-time */
             time: string;
             version: string;
+            /** @description The hpvm program on the server, and on hosts that run its jobs. */
+            program: string;
         };
         Interface: {
             name: string;
@@ -2799,6 +2818,36 @@ export interface operations {
                 };
             };
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    job_report: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Number of a job, or a task of an array: `12_3` */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
