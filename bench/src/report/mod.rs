@@ -293,9 +293,13 @@ mod tests {
         );
         // A page with its data inside needs no file beside it.
         data.format = FORMAT;
-        let whole = page::with_data(page::page(&data, None), &serde_json::to_string(&data).unwrap());
+        let whole =
+            page::with_data(page::page(&data, None), &serde_json::to_string(&data).unwrap());
         std::fs::write(dir.path().join("alone.html"), whole).unwrap();
-        assert_eq!(older(&dir.path().join("alone.html")).unwrap().finished.len(), data.finished.len());
+        assert_eq!(
+            older(&dir.path().join("alone.html")).unwrap().finished.len(),
+            data.finished.len()
+        );
         std::fs::write(dir.path().join("r.json"), "{}").unwrap();
         assert!(
             older(&dir.path().join("r.json")).unwrap_err().to_string().contains("not the data")

@@ -66,7 +66,10 @@ fn requests_that_race_have_one_effect() {
         })
     };
     let made = at_once(&|| post(&server, &ann, "race", HELD));
-    assert!(made.iter().all(|answer| answer.status == 201 && id(answer) == id(&made[0])), "{made:?}");
+    assert!(
+        made.iter().all(|answer| answer.status == 201 && id(answer) == id(&made[0])),
+        "{made:?}"
+    );
     assert_eq!(server.jobs().len(), 1);
     let job = id(&made[0]);
     let act = |what: &str| format!("/api/v1/jobs/{job}/{what}");
@@ -103,16 +106,33 @@ fn no_request_hides_in_another() {
     let head = format!("POST /api/v1/jobs?validate=1 HTTP/1.1\r\nHost: {host}\r\n{cookie}\r\n");
     let length = inner.len();
     for (name, bytes) in [
-        ("both", format!("{head}Content-Length: {length}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n{inner}")),
-        ("two lengths", format!("{head}Content-Length: 0\r\nContent-Length: {length}\r\n\r\n{inner}")),
+        (
+            "both",
+            format!(
+                "{head}Content-Length: {length}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n{inner}"
+            ),
+        ),
+        (
+            "two lengths",
+            format!("{head}Content-Length: 0\r\nContent-Length: {length}\r\n\r\n{inner}"),
+        ),
         ("a list of lengths", format!("{head}Content-Length: 0, {length}\r\n\r\n{inner}")),
         ("a signed length", format!("{head}Content-Length: +0\r\n\r\n{inner}")),
         ("an odd coding", format!("{head}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n{inner}")),
-        ("a coding before the last", format!("{head}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n{inner}")),
+        (
+            "a coding before the last",
+            format!("{head}Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n{inner}"),
+        ),
         ("space before the colon", format!("{head}Content-Length : {length}\r\n\r\n{inner}")),
-        ("a folded line", format!("{head}X: a\r\n Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n{inner}")),
+        (
+            "a folded line",
+            format!("{head}X: a\r\n Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n{inner}"),
+        ),
         ("a chunk's size", format!("{head}Transfer-Encoding: chunked\r\n\r\n0x0\r\n\r\n{inner}")),
-        ("a huge chunk", format!("{head}Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n{inner}")),
+        (
+            "a huge chunk",
+            format!("{head}Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n{inner}"),
+        ),
     ] {
         let answer = raw(&server, bytes.as_bytes());
         assert!(!answer.contains("201 Created"), "{name}: {answer}");
@@ -121,7 +141,10 @@ fn no_request_hides_in_another() {
     // And the inner one alone is good, so it could have been seen.
     assert!(raw(&server, inner.as_bytes()).contains("201 Created"));
     for name in ["a\r\nX-Injected: 1", "\u{1}", "é"] {
-        let path = format!("/api/v1/jobs?name={}", name.bytes().map(|b| format!("%{b:02x}")).collect::<String>());
+        let path = format!(
+            "/api/v1/jobs?name={}",
+            name.bytes().map(|b| format!("%{b:02x}")).collect::<String>()
+        );
         let answer = server.http("GET", &path, &[&cookie], "");
         assert_eq!(answer.status, 200, "{}", answer.body);
         assert!(!answer.head.to_lowercase().contains("x-injected"), "{}", answer.head);
@@ -189,9 +212,23 @@ fn filters_are_values_only() {
         list["jobs"].as_array().unwrap().len()
     };
     for (part, count) in [
-        ("\"", 1), ("*", 1), (" OR ", 1), ("NEAR(", 1), ("x, 1", 1), ("%", 1), ("_", 1), ("'", 1),
-        ("poisson\" OR \"a", 0), ("words : p", 0), ("^po", 0), ("-po", 0), ("{a}", 0), ("\0", 0),
-        ("oisson", 1), ("s", 1), ("", 2),
+        ("\"", 1),
+        ("*", 1),
+        (" OR ", 1),
+        ("NEAR(", 1),
+        ("x, 1", 1),
+        ("%", 1),
+        ("_", 1),
+        ("'", 1),
+        ("poisson\" OR \"a", 0),
+        ("words : p", 0),
+        ("^po", 0),
+        ("-po", 0),
+        ("{a}", 0),
+        ("\0", 0),
+        ("oisson", 1),
+        ("s", 1),
+        ("", 2),
     ] {
         assert_eq!(found("name", part), count, "{part:?}");
         assert_eq!(found("host", part), 0, "{part:?}");

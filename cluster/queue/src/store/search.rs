@@ -78,9 +78,8 @@ impl Way {
             Way::Host(_) => "job_hosts",
             Way::User(_) | Way::Jobs => self.tables(),
         };
-        let sql = format!(
-            "SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {condition} LIMIT {MANY})"
-        );
+        let sql =
+            format!("SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {condition} LIMIT {MANY})");
         let mut statement = db.prepare_cached(&sql)?;
         Ok(statement.query_row(params_from_iter([value]), |row| row.get(0))?)
     }
@@ -136,8 +135,17 @@ mod tests {
     use crate::store::list::Filter;
     use crate::time::Stamp;
 
-    const NAMES: [&str; 9] =
-        ["Poisson", "poisson-2d", "x", "a\"b AND c", "größe", "日本語の仕事", "100%_done", "a*", " s "];
+    const NAMES: [&str; 9] = [
+        "Poisson",
+        "poisson-2d",
+        "x",
+        "a\"b AND c",
+        "größe",
+        "日本語の仕事",
+        "100%_done",
+        "a*",
+        " s ",
+    ];
 
     fn store() -> (tempfile::TempDir, Store) {
         let dir = tempfile::tempdir().unwrap();
@@ -168,20 +176,33 @@ mod tests {
     #[test]
     fn parts_of_names_are_found_as_by_looking_at_every_name() {
         let (_dir, store) = store();
-        let mut parts: Vec<String> =
-            ["", "zz", "OISS", "\"", "' OR 1 --", "NOT", "*", "^x", "words : x", "%", "_", "a b", "\0"]
-                .map(String::from)
-                .to_vec();
+        let mut parts: Vec<String> = [
+            "",
+            "zz",
+            "OISS",
+            "\"",
+            "' OR 1 --",
+            "NOT",
+            "*",
+            "^x",
+            "words : x",
+            "%",
+            "_",
+            "a b",
+            "\0",
+        ]
+        .map(String::from)
+        .to_vec();
         for name in NAMES {
             let letters: Vec<char> = name.chars().collect();
             for begin in 0..letters.len() {
-                parts.extend((begin..letters.len()).map(|end| letters[begin..=end].iter().collect()));
+                parts.extend(
+                    (begin..letters.len()).map(|end| letters[begin..=end].iter().collect()),
+                );
             }
         }
         for part in parts {
-            let has = |name: &&str| {
-                name.to_ascii_lowercase().contains(&part.to_ascii_lowercase())
-            };
+            let has = |name: &&str| name.to_ascii_lowercase().contains(&part.to_ascii_lowercase());
             let expected: Vec<&str> = NAMES.into_iter().filter(has).collect();
             assert_eq!(named(&store, &part), expected, "{part:?}");
         }
@@ -193,7 +214,10 @@ mod tests {
         let job = submit(&mut store, "poisson");
         let on = |host: &str| Filter { host: Some(host.into()), ..Filter::default() };
         let set = |store: &Store, what: &str| {
-            store.db.execute(&format!("UPDATE jobs SET {what} WHERE id = {}", job.id()), []).unwrap();
+            store
+                .db
+                .execute(&format!("UPDATE jobs SET {what} WHERE id = {}", job.id()), [])
+                .unwrap();
         };
         set(&store, "hosts = '[\"n1\",\"n2\",\"n1\"]'");
         assert_eq!(found(&store, on("n2")), ["poisson"]);

@@ -55,7 +55,8 @@ pub async fn report(
     set(header::X_FRAME_OPTIONS, "SAMEORIGIN");
     if params.download == Some(1) {
         let value = format!("attachment; filename=\"report-{id}.html\"");
-        headers.extend(HeaderValue::from_str(&value).ok().map(|v| (header::CONTENT_DISPOSITION, v)));
+        headers
+            .extend(HeaderValue::from_str(&value).ok().map(|v| (header::CONTENT_DISPOSITION, v)));
     }
     Ok((headers, page).into_response())
 }
