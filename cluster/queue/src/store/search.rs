@@ -233,6 +233,7 @@ mod tests {
         let job = store.job(job.id()).unwrap();
         store.transition(&[(&job, all)]).unwrap();
         store.remove(job.id()).unwrap();
+        store.check().unwrap();
         let rows = |sql: &str| store.db.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
         assert_eq!(rows("SELECT count(*) FROM job_hosts"), 0);
         assert_eq!(rows("SELECT count(*) FROM job_names WHERE job_names MATCH '\"6c6170\"'"), 0);
