@@ -74,21 +74,14 @@ unsafe fn other_way(
     what: What,
 ) -> Result<bool> {
     if w.process.is_monitored() {
-        if !w.process.goes_by_veiled_slots(&object.comm, &what, bytes) {
-            // SAFETY: the caller's promise.
-            return unsafe { counted(w, object, function, bytes, what) };
-        }
-        let shows = what.shows(&object.comm);
-        // SAFETY: as above.
-        unsafe { exchange(w, object, function, what)? };
-        w.process.count_shown(&object.comm, shows);
-        return Ok(true);
+        // SAFETY: the caller's promise.
+        return unsafe { counted(w, object, function, bytes, what) };
     }
     // SAFETY: the caller's promise.
     unsafe { by_any_way(w, object, function, bytes, what) }
 }
 
-/// In a process that counts what it sends to whom, what is more than one exchange.
+/// The same in a process that counts what it sends to whom: all collectives come here, the shortest too.
 ///
 /// # Safety
 /// As for `try_slots`.
@@ -101,10 +94,16 @@ unsafe fn counted(
     what: What,
 ) -> Result<bool> {
     let shows = what.shows(&object.comm);
-    w.process.unveil_slots(&object.comm);
-    // SAFETY: the caller's promise.
-    let done = unsafe { by_any_way(w, object, function, bytes, what) };
-    w.process.veil_slots(&object.comm);
+    let done = if w.process.goes_by_veiled_slots(&object.comm, &what, bytes) {
+        // SAFETY: the caller's promise.
+        unsafe { exchange(w, object, function, what) }
+    } else {
+        w.process.unveil_slots(&object.comm);
+        // SAFETY: as above.
+        let done = unsafe { by_any_way(w, object, function, bytes, what) };
+        w.process.veil_slots(&object.comm);
+        done
+    };
     if done.as_ref().is_ok_and(|done| *done) {
         w.process.count_shown(&object.comm, shows);
     }
