@@ -11,7 +11,7 @@ import { Submit } from "./pages/Submit";
 import { route, type Route } from "./state/route";
 import { session } from "./state/session";
 
-const admin = () => import("./pages/admin/pages");
+const later = () => import("./pages/later");
 
 export function App() {
   if (session.value === undefined) return null;
@@ -37,10 +37,16 @@ function Page({ route }: { route: Route }) {
       return <Hosts />;
     case "host":
       return <HostPage key={route.name} name={route.name} />;
+    case "reports":
+      return <Later load={later} show={({ Reports }) => <Reports />} />;
+    case "report":
+      return <Later key={route.id} load={later} show={({ Report }) => <Report id={route.id} />} />;
+    case "comparison":
+      return <Later load={later} show={({ Comparison }) => <Comparison />} />;
     case "account":
-      return <Later load={admin} show={({ Account }) => <Account />} />;
+      return <Later load={later} show={({ Account }) => <Account />} />;
     case "administration":
-      return <Later load={admin} show={({ Administration }) => <Administration />} />;
+      return <Later load={later} show={({ Administration }) => <Administration />} />;
     case "nothing":
       return <Nothing path={route.path} />;
   }

@@ -2,7 +2,7 @@
 
 import { mkdirSync } from "node:fs";
 import { chromium } from "playwright-core";
-import { ended, host, job, pending, sample } from "./mock/data";
+import { ended, host, job, pending, report, sample } from "./mock/data";
 import { Mock } from "./mock/server";
 import { idle } from "./browser/harness";
 
@@ -25,6 +25,8 @@ function fill(mock: Mock): void {
     pending(4712, { name: "poisson-large", ranks: 32 }),
     { ...pending(4713), name: "afterwards", state: "held", reason: "It is held; release it to let it start." },
   );
+  mock.add(ended(4701, 0, { name: "evaluation" }), ended(4702, 0, { name: "evaluation" }));
+  mock.reports.set(4701, report("n1", [1, 1.1])).set(4702, report("n1", [0.5, 0.51]));
   const out = mock.written(4711);
   for (let i = 0; i < 60; i += 1) out.write(`[${i % 8}] iteration ${i * 100}  residual \u001b[3${1 + (i % 6)}m${(1 / (i + 1)).toExponential(3)}\u001b[0m\n`);
   mock.ranks.set(4711, Array.from({ length: 8 }, (_, rank) => ({
@@ -45,7 +47,8 @@ for (const [theme, width] of [["light", 1280], ["dark", 1280], ["light", 360]] a
   const page = await context.newPage();
   page.on("console", (message) => console.log(message.text()));
   for (const [name, path] of [["overview", "/"], ["jobs", "/jobs"], ["job", "/jobs/4711"], ["ranks", "/jobs/4711/ranks"], ["counters", "/jobs/4711/counters"],
-    ["timeline", "/jobs/4711/timeline"], ["script", "/jobs/4711/script"], ["submit", "/submit?from=4711"], ["hosts", "/hosts"], ["host", "/hosts/n1"]] as const) {
+    ["timeline", "/jobs/4711/timeline"], ["script", "/jobs/4711/script"], ["submit", "/submit?from=4711"], ["hosts", "/hosts"], ["host", "/hosts/n1"],
+    ["reports", "/reports"], ["report", "/reports/4701"], ["comparison", "/reports/compare?before=4701&now=4702&all=1"], ["administration", "/administration"], ["account", "/account"]] as const) {
     await page.goto(mock.origin + path);
     await idle(page);
     await page.screenshot({ path: `${OUT}/${name}-${theme}-${width}.png`, fullPage: width < 500 });

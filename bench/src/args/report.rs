@@ -22,7 +22,7 @@ pub fn command() -> Command {
         .about(super::ABOUT_REPORT)
         .long_about(LONG)
         .arg(
-            path("output", "FILE.html", "The page; its data go beside it, as FILE.json")
+            path("output", "FILE.html", "The page; its data go beside it, as FILE.json. '-': both as one page, to standard output")
                 .short('o')
                 .default_value("report.html"),
         )
@@ -78,7 +78,10 @@ pub fn plan(matches: &ArgMatches) -> Result<Plan, BenchError> {
         Err(BenchError::Argument { token, reason: reason.to_owned() })
     };
     let output = path("output").unwrap_or_else(|| "report.html".into());
-    if output.extension().is_none_or(|extension| extension != "html") {
+    let output = (output.as_os_str() != "-").then_some(output);
+    if let Some(output) = &output
+        && output.extension().is_none_or(|extension| extension != "html")
+    {
         return wrong(
             output.display().to_string(),
             "the report is a page: a name that ends in .html",
@@ -129,6 +132,7 @@ mod tests {
             (vec!["latency".to_owned(), "barrier".into()], Some(4), true)
         );
         assert!(read("report").unwrap().peers.is_none());
+        assert_eq!(read("report -o -").unwrap().output, None);
         assert!(read("report -o r.pdf").unwrap_err().to_string().contains(".html"));
         assert!(read("report --hosts a").is_err());
         assert!(

@@ -27,6 +27,7 @@ use context::Context;
 use data::{Data, FORMAT, Finished, Outcome, Settings};
 use machine::Details;
 use measurements::{ALL, Measurement};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 use store::Store;
@@ -41,7 +42,8 @@ pub struct Plan {
     pub programs: PathBuf,
     /// MPI's library: another build of it is not the same report.
     pub library: PathBuf,
-    pub output: PathBuf,
+    /// The page's file; `None`: standard output, and nothing is kept for another run.
+    pub output: Option<PathBuf>,
     pub hosts: Vec<String>,
     pub agent: Option<String>,
     /// Beside the peers that are installed in this folder.
@@ -65,7 +67,14 @@ pub fn run(plan: &Plan) -> Result<(), BenchError> {
     let older = plan.against.as_deref().map(older).transpose()?;
     let machine = Details::here();
     let settings = settings(plan)?;
-    let store = Store::open(beside(&plan.output, "work"), &settings, &machine, plan.fresh)?;
+    // Removed at the end.
+    let kept_nowhere = tempfile::tempdir()
+        .map_err(|e| BenchError::io("cannot make a folder for what is measured", e))?;
+    let work = match &plan.output {
+        Some(output) => beside(output, "work"),
+        None => kept_nowhere.path().join("work"),
+    };
+    let store = Store::open(work, &settings, &machine, plan.fresh)?;
     let context = context(plan, settings, store.folder())?;
     let (finished, stopped) = measure(plan, &context, &store)?;
     let failed = finished.iter().filter(|f| matches!(f.outcome, Outcome::Failed(_))).count();
@@ -79,13 +88,12 @@ pub fn run(plan: &Plan) -> Result<(), BenchError> {
         finished,
     };
     write(plan, &data, older.as_ref())?;
-    eprintln!("wrote {} and {}", plan.output.display(), beside(&plan.output, "json").display());
     match (stopped, failed) {
         (true, _) => {
-            eprintln!(
-                "what was measured is in {}; the same command goes on",
-                store.folder().display()
-            );
+            if plan.output.is_some() {
+                let folder = store.folder().display();
+                eprintln!("what was measured is in {folder}; the same command goes on");
+            }
             Err(BenchError::Interrupted)
         }
         (_, 0) => store.done(),
@@ -223,8 +231,15 @@ fn told(progress: &Progress, found: &Finished) {
 /// The data of an older report, by its page or by its data.
 fn older(path: &Path) -> Result<Data, BenchError> {
     let html = path.extension().is_some_and(|e| e == "html");
-    let path = if html { beside(path, "json") } else { path.to_owned() };
-    let data: Data = store::read(&path, "the data of a report")?;
+    let inside = match html {
+        true => std::fs::read_to_string(path).ok().and_then(|text| page::data_in(&text)),
+        false => None,
+    };
+    let data: Data = match inside {
+        Some(data) => data,
+        None if html => store::read(&beside(path, "json"), "the data of a report")?,
+        None => store::read(path, "the data of a report")?,
+    };
     if data.format == FORMAT {
         return Ok(data);
     }
@@ -235,12 +250,18 @@ fn older(path: &Path) -> Result<Data, BenchError> {
 fn write(plan: &Plan, data: &Data, older: Option<&Data>) -> Result<(), BenchError> {
     let difference = older.map(|older| difference::compare(older, data));
     let html = page::page(data, difference.as_ref());
-    let json = beside(&plan.output, "json");
     let text = serde_json::to_string(data);
     let text = text.map_err(|e| BenchError::io("cannot write JSON", e.into()))?;
-    for (path, text) in [(&plan.output, html), (&json, text)] {
+    let Some(output) = &plan.output else {
+        let page = page::with_data(html, &text);
+        let written = std::io::stdout().lock().write_all(page.as_bytes());
+        return written.map_err(|e| BenchError::io("cannot write the page", e));
+    };
+    let json = beside(output, "json");
+    for (path, text) in [(output, html), (&json, text)] {
         whole_file::write(path, &text)?;
     }
+    eprintln!("wrote {} and {}", output.display(), json.display());
     Ok(())
 }
 
@@ -269,6 +290,15 @@ mod tests {
         store(&data);
         assert!(
             older(&dir.path().join("r.json")).unwrap_err().to_string().contains("this hpvm reads")
+        );
+        // A page with its data inside needs no file beside it.
+        data.format = FORMAT;
+        let whole =
+            page::with_data(page::page(&data, None), &serde_json::to_string(&data).unwrap());
+        std::fs::write(dir.path().join("alone.html"), whole).unwrap();
+        assert_eq!(
+            older(&dir.path().join("alone.html")).unwrap().finished.len(),
+            data.finished.len()
         );
         std::fs::write(dir.path().join("r.json"), "{}").unwrap();
         assert!(

@@ -37,6 +37,22 @@ pub fn page(data: &Data, difference: Option<&Difference>) -> String {
     html
 }
 
+/// What a page's data stand between when they are inside of it. Nobody runs them.
+const DATA: (&str, &str) = ("<script type=\"application/json\" id=\"data\">", "</script>");
+
+/// The page with its data as JSON inside, to be one file.
+pub fn with_data(html: String, json: &str) -> String {
+    // In a string of JSON "<" may be written so, and nothing in the data ends the element.
+    let json = json.replace('<', "\\u003c");
+    html.replacen("</body>", &format!("{}{json}{}\n</body>", DATA.0, DATA.1), 1)
+}
+
+/// The data inside of a page, if there are some.
+pub fn data_in(html: &str) -> Option<Data> {
+    let (_, rest) = html.rsplit_once(DATA.0)?;
+    serde_json::from_str(rest.split_once(DATA.1)?.0).ok()
+}
+
 fn heading(html: &mut String, data: &Data) {
     let quick = if data.settings.quick { ", --quick" } else { "" };
     let _ = writeln!(

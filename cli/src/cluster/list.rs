@@ -43,6 +43,7 @@ pub fn queue_definition() -> Command {
                 .value_name("KEY")
                 .value_parser(["id", "-id"])
                 .default_value("id")
+                .allow_hyphen_values(true)
                 .help("Oldest (id) or newest (-id) first"),
         )
         .arg(

@@ -247,3 +247,27 @@ fn old_records_are_removed_where_that_is_asked_for() {
     let refused = server.hpvm(&["serve", "--keep-jobs", "0"]);
     assert!(String::from_utf8_lossy(&refused.stderr).contains("keep-jobs"), "{refused:?}");
 }
+
+#[test]
+fn what_is_asked_wrongly_or_never_fits_is_said_in_words() {
+    let server = Server::start();
+    let said = |args: &[&str]| {
+        let output = server.hpvm(args);
+        assert!(!output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let queue = said(&["submit", "-p", "nowhere", "true"]);
+    assert_eq!(queue, "hpvm: queue: there is no queue 'nowhere'; there is main\n");
+    let reason = |args: &[&str]| {
+        let id = server.submit(args);
+        server.until(id, "pending")["reason"].as_str().unwrap().to_string()
+    };
+    let memory = reason(&["--mem", "1000T", "true"]);
+    assert!(memory.contains("it asks for 1024000 GiB of memory; the host has "), "{memory}");
+    assert!(memory.ends_with(" GiB") || memory.ends_with(" MiB"), "{memory}");
+    // As the help names it.
+    let newest = server.submit(&["-H", "true"]);
+    let list = server.good(&["queue", "--sort", "-id"]);
+    let first = list.lines().nth(1).unwrap_or_default();
+    assert!(first.starts_with(&format!("{newest} ")), "{list}");
+}

@@ -6,6 +6,7 @@ mod common;
 mod accounting;
 mod accounts;
 mod api;
+mod attacks;
 mod config;
 mod doctor;
 mod groups;

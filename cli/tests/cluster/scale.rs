@@ -21,12 +21,17 @@ const SPAN: Duration = Duration::from_secs(10);
 
 /// Puts so many finished jobs into the store of a server that does not run.
 fn finish_jobs(server: &Server, count: usize) {
-    let script = "import sqlite3,sys\ndb=sqlite3.connect(sys.argv[1])\n\
-        db.execute(\"INSERT INTO specs (id,spec) VALUES (99,'{\\\"command\\\":[\\\"x\\\"]}')\")\n\
-        db.executemany(\"INSERT INTO jobs (state,user,name,queue,priority,ranks,submitted,started,\
-        ended,hosts,outcome,spec) VALUES ('ended','u'||(?%50),'job'||?,'main',0,1,1,2,3,\
-        '[\\\"n1\\\"]','{\\\"kind\\\":\\\"exit\\\",\\\"code\\\":0}',99)\",\
-        ((i,i) for i in range(int(sys.argv[2]))))\ndb.commit()";
+    let script = r#"
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("INSERT INTO specs (id, spec) VALUES (99, '{\"command\":[\"x\"]}')")
+db.executemany("""INSERT INTO jobs (state, user, name, queue, priority, ranks, submitted, started, ended, hosts, outcome, spec)
+    VALUES ('ended', 'u' || (?1 % 50), 'job' || ?1, 'main', 0, 1, 1, 2, 3,
+    iif(?1 = 7, '["rare"]', '["n' || (?1 % 100) || '"]'), '{"kind":"exit","code":0}', 99)""",
+    ((i,) for i in range(int(sys.argv[2]))))
+db.execute("INSERT INTO job_names (rowid, words) SELECT id, words FROM job_words ORDER BY id")
+db.commit()
+"#;
     let mut python = Command::new("python3");
     let store = server.data().join("store.sqlite");
     let done = python.args(["-c", script]).arg(store).arg(count.to_string()).status().unwrap();
@@ -159,7 +164,19 @@ fn scale() {
         let cookie = format!("Cookie: {}", server.sign_in(&server.link).cookie());
         println!("{count} finished jobs");
         timed(&server, "  first page", "/api/v1/jobs", &[&cookie]);
-        timed(&server, "  ended jobs of a user", "/api/v1/jobs?state=ended&user=u7", &[&cookie]);
+        for (what, query) in [
+            ("ended jobs of a user", "state=ended&user=u7".to_string()),
+            ("jobs of a host", "host=n7".into()),
+            ("jobs of a host that hardly any had", "host=rare".into()),
+            ("a part of every name", "name=job".into()),
+            ("a part of hardly any name", format!("name=b{}", count - 1)),
+            ("a letter that no name has", "name=q".into()),
+            ("of a user, a part of hardly any name", format!("user=u7&name=b{}", count - 3)),
+            ("of a user and a host that have none together", "user=u8&host=n7".into()),
+        ] {
+            let path = format!("/api/v1/jobs?{query}");
+            timed(&server, &format!("  {what}"), &path, &[&cookie]);
+        }
     }
     let names: serde_json::Value =
         serde_json::from_str(&server.good(&["nodes", "--json"])).unwrap();

@@ -98,6 +98,21 @@ fn memory(bytes: u64) -> String {
     format!("{}K", bytes.div_ceil(1024))
 }
 
+/// Memory for people: "512 MiB", "23.5 GiB".
+pub fn amount(bytes: u64) -> String {
+    let units = [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+    match units.into_iter().find(|(_, size)| bytes >= *size) {
+        Some((unit, size)) if bytes.is_multiple_of(size) => format!("{} {unit}", bytes / size),
+        Some((unit, size)) => format!("{:.1} {unit}", bytes as f64 / size as f64),
+        None => format!("{bytes} bytes"),
+    }
+}
+
+/// "1 GPU", "4 GPUs".
+pub fn count(number: u32, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
 /// The name of a job without one: that of its program.
 pub fn usual_name(spec: &JobSpec) -> String {
     let program = spec.command.first().map_or("script", String::as_str);
@@ -157,6 +172,20 @@ mod tests {
         };
         let line = command_line(&spec);
         assert_eq!(line, r"hpvm submit -n 4 -t 1-01:01:01 --mem 3G ./poisson 'a b' 'it'\''s'");
+    }
+
+    #[test]
+    fn amounts_and_counts_are_words() {
+        for (bytes, text) in [
+            (500, "500 bytes"),
+            (4 << 30, "4 GiB"),
+            (1536 << 20, "1.5 GiB"),
+            (100 << 20, "100 MiB"),
+            (1025, "1.0 KiB"),
+        ] {
+            assert_eq!(amount(bytes), text);
+        }
+        assert_eq!((count(1, "GPU"), count(0, "GPU")), ("1 GPU".into(), "0 GPUs".into()));
     }
 
     #[test]

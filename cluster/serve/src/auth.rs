@@ -19,6 +19,7 @@ use tokio::net::{TcpListener, UnixListener};
 
 use crate::app::App;
 use crate::limit::{REQUESTS, STRANGERS};
+use crate::patience::Patiently;
 use crate::problem::Problem;
 use crate::secret;
 use hpvm_queue::job::{Job, JobSummary};
@@ -64,14 +65,14 @@ impl Peer {
     }
 }
 
-impl Connected<IncomingStream<'_, UnixListener>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, UnixListener>) -> Self {
-        Peer::Local { uid: stream.io().peer_cred().ok().map(|credentials| credentials.uid()) }
+impl Connected<IncomingStream<'_, Patiently<UnixListener>>> for Peer {
+    fn connect_info(stream: IncomingStream<'_, Patiently<UnixListener>>) -> Self {
+        Peer::Local { uid: stream.io().io().peer_cred().ok().map(|credentials| credentials.uid()) }
     }
 }
 
-impl Connected<IncomingStream<'_, TcpListener>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, TcpListener>) -> Self {
+impl Connected<IncomingStream<'_, Patiently<TcpListener>>> for Peer {
+    fn connect_info(stream: IncomingStream<'_, Patiently<TcpListener>>) -> Self {
         Peer::Remote { address: *stream.remote_addr(), tls: false }
     }
 }

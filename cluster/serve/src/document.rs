@@ -55,6 +55,7 @@ pub fn json() -> Result<String, String> {
         output,
         follow,
         script,
+        job_report,
         ranks,
         matrix,
         counters,
@@ -257,6 +258,12 @@ operation!(
     script, get, path = "/api/v1/jobs/{id}/script", params(("id" = String, Path, description = "Number of a job, or a task of an array: `12_3`")),
     responses((status = 200, content_type = "text/plain", body = String),
         (status = 404, body = Problem, content_type = "application/problem+json")));
+operation!(
+    /// The page that a job has written, as `hpvm bench report -o -` does: an evaluation. `download`: as a file.
+    job_report, get, path = "/api/v1/jobs/{id}/report",
+    params(("id" = String, Path, description = "Number of a job, or a task of an array: `12_3`"), ("download" = Option<u8>, Query)),
+    responses((status = 200, content_type = "text/html", body = String),
+        (status = 404, body = Problem, content_type = "application/problem+json", description = "There is no such job, or its output is no page")));
 operation!(
     /// What the ranks of a running job do.
     ranks, get, path = "/api/v1/jobs/{id}/ranks", params(("id" = String, Path, description = "Number of a job, or a task of an array: `12_3`")),

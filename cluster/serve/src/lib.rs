@@ -16,6 +16,7 @@ mod limit;
 pub mod look;
 mod origin;
 mod page;
+mod patience;
 mod problem;
 pub mod run;
 pub mod secret;

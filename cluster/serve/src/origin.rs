@@ -56,8 +56,8 @@ pub async fn headers(request: Request, next: Next) -> Response {
         (
             "content-security-policy",
             "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
-             connect-src 'self'; font-src 'self'; form-action 'self'; base-uri 'none'; \
-             frame-ancestors 'none'",
+             connect-src 'self'; font-src 'self'; frame-src 'self'; form-action 'self'; \
+             base-uri 'none'; frame-ancestors 'none'",
         ),
         ("x-content-type-options", "nosniff"),
         ("x-frame-options", "DENY"),
@@ -67,7 +67,8 @@ pub async fn headers(request: Request, next: Next) -> Response {
     ];
     let mut response = next.run(request).await;
     for (name, value) in FIXED {
-        response.headers_mut().insert(name, HeaderValue::from_static(value));
+        // A report, which is not ours to trust, comes with stricter ones of its own.
+        response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
     }
     let cache = HeaderValue::from_static("no-store");
     response.headers_mut().entry(header::CACHE_CONTROL).or_insert(cache);

@@ -36,7 +36,7 @@ impl Problem {
             .into_iter()
             .map(|(field, detail)| types::FieldError { field: field.into(), detail })
             .collect();
-        let first = errors.first().map_or(String::new(), |e| format!("{} {}", e.field, e.detail));
+        let first = errors.first().map_or(String::new(), |e| format!("{}: {}", e.field, e.detail));
         let detail = match errors.len() {
             0 | 1 => first,
             n => format!("{first}; and {} more", n - 1),

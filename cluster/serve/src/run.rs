@@ -16,6 +16,7 @@ use tokio_rustls::rustls::server::ResolvesServerCert;
 use crate::api::types::{Host, HostState};
 use crate::app::{App, CHANNEL, Parts};
 use crate::auth::Peer;
+use crate::patience::Patiently;
 use crate::secret;
 use crate::tls::given::Given;
 use crate::tls::listen::TlsListener;
@@ -245,14 +246,16 @@ async fn run_until_told(
     let until = ended(app.ending.clone());
     let one = match secure {
         None => {
-            tokio::spawn(axum::serve(tcp, service()).with_graceful_shutdown(until).into_future())
+            let served = axum::serve(Patiently(tcp), service());
+            tokio::spawn(served.with_graceful_shutdown(until).into_future())
         }
         Some(who) => {
-            let tls = TlsListener::start(tcp, who)?;
-            tokio::spawn(axum::serve(tls, service()).with_graceful_shutdown(until).into_future())
+            let served = axum::serve(Patiently(TlsListener::start(tcp, who)?), service());
+            tokio::spawn(served.with_graceful_shutdown(until).into_future())
         }
     };
-    let other = axum::serve(local, service()).with_graceful_shutdown(ended(app.ending.clone()));
+    let other = axum::serve(Patiently(local), service());
+    let other = other.with_graceful_shutdown(ended(app.ending.clone()));
     let other = tokio::spawn(other.into_future());
     tokio::select! {
         _ = terminate.recv() => {}

@@ -104,6 +104,12 @@ async function refusal(response: Response, path: string): Promise<Refused> {
   }
 }
 
+/// A key that makes a request which is sent again the same one.
+export function newKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
 /// A sentence for a person, whatever was thrown.
 export function sentence(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

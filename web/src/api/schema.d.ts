@@ -299,6 +299,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs/{id}/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The page that a job has written, as `hpvm bench report -o -` does: an evaluation. `download`: as a file. */
+        get: operations["job_report"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs/{id}/script": {
         parameters: {
             query?: never;
@@ -872,6 +889,8 @@ export interface components {
             mode: string;
             /** @description What the server cannot do now, as sentences: a full disk, a damaged record. */
             problems: string[];
+            /** @description The hpvm program on the server, and on hosts that run its jobs. */
+            program: string;
             /** Format: date-time */
             time: string;
             version: string;
@@ -2084,6 +2103,39 @@ export interface operations {
                 };
             };
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    job_report: {
+        parameters: {
+            query?: {
+                download?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Number of a job, or a task of an array: `12_3` */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description There is no such job, or its output is no page */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -12,11 +12,12 @@ import { JOB_NAME } from "../model/name";
 import { relative } from "../model/units";
 import { KeysPanel } from "./KeysPanel";
 
-const PLACES: { page: Route["page"]; also?: Route["page"]; path: string; name: string; keys: string }[] = [
+const PLACES: { page: Route["page"]; also?: Route["page"][]; path: string; name: string; keys: string }[] = [
   { page: "overview", path: "/", name: "Overview", keys: "g o" },
-  { page: "jobs", also: "job", path: "/jobs", name: "Jobs", keys: "g j" },
+  { page: "jobs", also: ["job"], path: "/jobs", name: "Jobs", keys: "g j" },
   { page: "submit", path: "/submit", name: "Submit", keys: "g s" },
-  { page: "hosts", also: "host", path: "/hosts", name: "Hosts", keys: "g h" },
+  { page: "hosts", also: ["host"], path: "/hosts", name: "Hosts", keys: "g h" },
+  { page: "reports", also: ["report", "comparison"], path: "/reports", name: "Reports", keys: "g r" },
 ];
 
 const ADMINISTRATION: (typeof PLACES)[number] = {
@@ -89,7 +90,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
 }
 
 function current(place: (typeof PLACES)[number]): boolean {
-  return route.value.page === place.page || route.value.page === place.also;
+  return route.value.page === place.page || (place.also ?? []).includes(route.value.page);
 }
 
 /// On another page a reader begins at its top, and a screen reader says its name.

@@ -2,7 +2,7 @@
 // is typed stays through errors, reloads and a slow network, and is submitted once.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { get, post, Refused } from "../api/client";
+import { get, newKey, post, Refused } from "../api/client";
 import type { Job, JobSpec, Queues, Validated } from "../api/types";
 import { Command, Trouble, When } from "../components/small";
 import { EMPTY, fromSpec, toSpec, type Draft, type Field, type Problems } from "../model/draft";
@@ -196,11 +196,6 @@ function useSending(spec: JobSpec): Sending {
     }
   };
   return { waits, error: failed?.text === text ? failed.error : undefined, send };
-}
-
-function newKey(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 function fieldErrors(error: unknown): Problems {

@@ -13,6 +13,9 @@ export type Route =
   | { page: "submit" }
   | { page: "hosts" }
   | { page: "host"; name: string }
+  | { page: "reports" }
+  | { page: "report"; id: string }
+  | { page: "comparison" }
   | { page: "account" }
   | { page: "administration" }
   | { page: "nothing"; path: string };
@@ -31,6 +34,9 @@ export function parse(path: string): Route {
   if (first === "submit" && second === undefined) return { page: "submit" };
   if (first === "hosts" && second === undefined) return { page: "hosts" };
   if (first === "hosts" && third === undefined) return { page: "host", name: decode(second ?? "") };
+  if (first === "reports" && second === undefined) return { page: "reports" };
+  if (first === "reports" && second === "compare" && third === undefined) return { page: "comparison" };
+  if (first === "reports" && JOB_NAME.test(second ?? "") && third === undefined) return { page: "report", id: second ?? "" };
   if (first === "account" && second === undefined) return { page: "account" };
   if (first === "administration" && second === undefined) return { page: "administration" };
   return { page: "nothing", path };
@@ -45,6 +51,7 @@ function decode(text: string): string {
 }
 
 export const jobPath = (id: number | string, tab?: JobTab): string => `/jobs/${id}${tab ? `/${tab}` : ""}`;
+export const reportPath = (name: number | string): string => `/reports/${name}`;
 export const hostPath = (name: string): string => `/hosts/${encodeURIComponent(name)}`;
 
 /// Goes to another address. With `replace` the present one is not kept for "back".

@@ -3,10 +3,10 @@
 import assert from "node:assert/strict";
 import { findings } from "./axe";
 import { browserTest, idle, sequence, type World } from "./harness";
-import { ended, host, job, pending } from "../mock/data";
+import { ended, host, job, pending, report } from "../mock/data";
 import type { Mock } from "../mock/server";
 
-const PATHS = ["/", "/jobs", "/jobs/2", "/jobs/2/ranks", "/jobs/2/counters", "/jobs/2/timeline", "/jobs/2/files", "/jobs/2/script", "/submit?from=2", "/hosts", "/hosts/n1", "/administration", "/account"];
+const PATHS = ["/", "/jobs", "/jobs/2", "/jobs/2/ranks", "/jobs/2/counters", "/jobs/2/timeline", "/jobs/2/files", "/jobs/2/script", "/submit?from=2", "/hosts", "/hosts/n1", "/reports", "/reports/5", "/reports/compare?before=5&now=6&all=1", "/administration", "/account"];
 
 function some(mock: Mock): void {
   mock.hosts = [host("n1"), host("n2", { state: "drained" }), host("n3", { state: "lost", last_seen: new Date(Date.now() - 1e6).toISOString() })];
@@ -16,6 +16,8 @@ function some(mock: Mock): void {
     { rank: 0, host: "n1", pid: 1, state: "computing", counters: { sends: 5 } },
     { rank: 1, host: "n1", pid: 2, state: "sleeping", waits_for: [0], since_seconds: 3, counters: { sends: 7 } },
   ]);
+  mock.add(ended(5, 0, { name: "evaluation" }), ended(6, 0, { name: "evaluation" }));
+  mock.reports.set(5, report("n1", [1, 1.1])).set(6, report("n1", [2, 2.1]));
   mock.matrices.set(2, { size: 2, entries: [[0, 1, 100], [1, 0, 50]] });
 }
 

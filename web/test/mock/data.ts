@@ -98,3 +98,18 @@ export function host(name: string, change: Partial<Host> = {}): Host {
     ...change,
   };
 }
+
+/// The page of an evaluation, with its data inside, as `hpvm bench report -o -` writes it.
+export function report(host: string, latency: number[], more = ""): string {
+  const point = (mode: string, unit: string, size: number, samples: number[]) => ({ mode, by: "hpvm", ranks: 2, size, unit, launches: [samples] });
+  const data = {
+    format: 1, version: "0.1.0", machine: { host }, time: START / 1000, complete: true,
+    finished: [
+      { name: "latency", points: [point("latency", "us", 8, latency)] },
+      { name: "bandwidth", points: [point("bandwidth", "MB/s", 1024, [900, 1000, 1100])] },
+      { name: "npb", left_out: "</script><b>no copy</b>" },
+    ],
+  };
+  const json = JSON.stringify(data).replaceAll("<", "\\u003c");
+  return `<!DOCTYPE html>\n<html lang="en"><head><title>hpvm report</title><style>h1 { color: teal }</style></head><body><h1>Evaluation of ${host}</h1>${more}\n<script type="application/json" id="data">${json}</script>\n</body></html>\n`;
+}

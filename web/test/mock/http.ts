@@ -17,7 +17,7 @@ const TYPES: Record<string, string> = {
 /// The policy of the real server: nothing from elsewhere, nothing inline.
 export const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-  "base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+  "frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 export function sendJson(response: ServerResponse, status: number, value: unknown): void {
   response.writeHead(status, { "Content-Type": "application/json" }).end(JSON.stringify(value));

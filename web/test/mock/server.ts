@@ -28,6 +28,8 @@ export class Mock {
   readonly notes = new Map<number, string[]>();
   readonly counters = new Map<number, Counters>();
   readonly matrices = new Map<number, Matrix>();
+  /// Pages of evaluations.
+  readonly reports = new Map<number, string>();
   hosts: Host[] = [host("n1")];
   readonly events = new Events(() => ({ jobs: [...this.jobs.values()], hosts: this.hosts }));
   /// Each request as "POST /api/v1/jobs".
@@ -121,7 +123,7 @@ export class Mock {
 
   private info(response: ServerResponse): void {
     const limits = { script_bytes: 1 << 20, array_tasks: 1000, active_jobs: 10_000, output_chunk_bytes: 1 << 20, page: 1000 };
-    sendJson(response, 200, { version: "0.1.0", mode: "embedded", limits, time: new Date().toISOString(), problems: [] });
+    sendJson(response, 200, { version: "0.1.0", mode: "embedded", program: "/opt/hp vm/bin/hpvm", limits, time: new Date().toISOString(), problems: [] });
   }
 
   private hostRoom(response: ServerResponse, name: string | undefined, url: URL): void {
@@ -203,11 +205,24 @@ export class Mock {
     if (part === "cancel" || part === "hold" || part === "release") return this.act(response, summary, part);
     if (part === "output" && rest === "follow") return this.follow(response, summary, url);
     if (part === "output") return void this.part(response, id, url);
+    if (part === "report") return this.report(response, id, url);
     if (part === "ranks") return sendJson(response, 200, { ranks: this.ranks.get(id) ?? [], notes: this.notes.get(id) ?? [] });
     if (part === "matrix" && this.matrices.has(id)) return sendJson(response, 200, this.matrices.get(id));
     if (part === "counters") return sendJson(response, 200, this.counters.get(id) ?? { elapsed_seconds: 0, events: [], ranks: [], notes: [] });
     if (part === "matrix") return sendProblem(response, 501, "This job does not count who talks to whom.");
     sendProblem(response, 404, `There is nothing at ${url.pathname}.`);
+  }
+
+  /// With the server's policy for it.
+  private report(response: ServerResponse, id: number, url: URL): void {
+    const page = this.reports.get(id);
+    if (page === undefined) return sendProblem(response, 404, `job ${id} has written no report`);
+    response.writeHead(200, {
+      "Content-Type": "text/html; charset=utf-8",
+      "Content-Security-Policy": "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'self'",
+      ...(url.searchParams.get("download") ? { "Content-Disposition": `attachment; filename="report-${id}.html"` } : {}),
+    });
+    response.end(page);
   }
 
   private act(response: ServerResponse, summary: JobSummary, what: "cancel" | "hold" | "release"): void {

@@ -12,9 +12,10 @@ import { rankOf, Window } from "../../src/model/lines";
 import { largestPairs, shade, tiles, zoom } from "../../src/model/matrix";
 import { word } from "../../src/model/outcome";
 import { Rates, sum } from "../../src/model/rates";
+import { compare, dataIn } from "../../src/model/report";
 import { bytes, count, duration, parseBytes, parseLimit, relative } from "../../src/model/units";
 import { joinWords, splitWords } from "../../src/model/words";
-import { ended, job, pending } from "../mock/data";
+import { ended, job, pending, report } from "../mock/data";
 
 const encode = (text: string) => new TextEncoder().encode(text);
 
@@ -167,4 +168,22 @@ test("rates between answers, and sums that know what was not counted", () => {
   assert.deepEqual(sum(answer(1, 4, 5), 0), { value: 9, coverage: 0.5 });
   assert.deepEqual(sum(answer(1, 4, null), 0), { value: undefined, coverage: 0 });
   assert.deepEqual(sum(answer(1), 0), { value: undefined, coverage: 0 });
+});
+
+test("reports are compared by their data, and chance is no change", () => {
+  const data = (latency: number[]) => {
+    const found = dataIn(report("n1", latency));
+    assert.ok(found);
+    return found;
+  };
+  const verdict = (before: number[], now: number[]) => compare(data(before), data(now)).find((each) => each.measurement === "latency")?.verdict;
+  assert.equal(verdict([1, 1.1, 1.2], [0.5, 0.6, 0.7]), "better");
+  assert.equal(verdict([1, 1.1, 1.2], [2, 2.1]), "worse");
+  assert.equal(verdict([1, 2, 3], [1.5, 2.5, 3.5]), "same", "they overlap");
+  assert.equal(verdict([100, 101], [103, 104]), "same", "less than 5 %");
+  assert.equal(verdict([], [1]), undefined);
+  assert.equal(compare(data([1]), data([2]))[0]?.measurement, "latency", "what changed most comes first");
+  for (const none of ["", "<!DOCTYPE html><body></body>", report("n1", []).replace('"format":1', '"format":2'), report("n1", [1]).replace('{"format"', "{format")]) {
+    assert.equal(dataIn(none), undefined);
+  }
 });

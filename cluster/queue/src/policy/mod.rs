@@ -15,6 +15,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::apply::{LONGEST_PAUSE, why_again};
+use crate::describe::{amount, count};
 use crate::job::{DependKind, Dependency, Job, JobId, Outcome, Share, State};
 use crate::name::Name;
 use crate::time::Stamp;
@@ -293,11 +294,13 @@ fn never(ask: &Request, hosts: &[Host]) -> Option<String> {
     Some(if ask.memory > most {
         let asked = ask.memory;
         let who = if among.len() == 1 { "the host has" } else { "no host has more than" };
-        format!("it asks for {asked} bytes of memory; {who} {most}")
+        format!("it asks for {} of memory; {who} {}", amount(asked), amount(most))
     } else if nodes as usize > among.len() {
-        format!("it asks for {nodes} hosts; there are {}", among.len())
+        let there = if among.len() == 1 { "is" } else { "are" };
+        format!("it asks for {nodes} hosts; there {there} {}", among.len())
     } else if ask.gpus > gpus {
-        format!("it asks for {} GPUs; there are {gpus}", ask.gpus)
+        let there = if gpus == 1 { "is" } else { "are" };
+        format!("it asks for {}; there {there} {gpus}", count(ask.gpus, "GPU"))
     } else {
         "no hosts together have what it asks for of each of them".into()
     })
@@ -312,6 +315,10 @@ fn closed(ask: &Request, hosts: &[Host]) -> Option<String> {
     reasons.into_iter().next()
 }
 
+fn free_of(number: u32) -> String {
+    format!("{number} {} free", if number == 1 { "is" } else { "are" })
+}
+
 fn lacks(ask: &Request, hosts: &[Host], free: &[Resources], start: Option<Stamp>) -> String {
     let among = || hosts.iter().zip(free).filter(|(host, _)| ask.allows(host));
     let cpus: u32 = among().map(|(_, free)| free.cpus).sum();
@@ -319,11 +326,11 @@ fn lacks(ask: &Request, hosts: &[Host], free: &[Resources], start: Option<Stamp>
     let needed: u32 = ask.cpus().min(hosts.iter().map(|host| host.capacity.cpus).sum());
     let memory = among().map(|(_, free)| free.memory).max().unwrap_or(0);
     let what = if needed > cpus {
-        format!("{needed} processors; {cpus} are free")
+        format!("{}; {}", count(needed, "processor"), free_of(cpus))
     } else if ask.memory > memory {
-        format!("{} bytes of memory; {memory} are free", ask.memory)
+        format!("{} of memory; {} are free", amount(ask.memory), amount(memory))
     } else if ask.gpus > gpus {
-        format!("{} GPUs; {gpus} are free", ask.gpus)
+        format!("{}; {}", count(ask.gpus, "GPU"), free_of(gpus))
     } else if let Some(nodes) = ask.nodes.filter(|nodes| *nodes > 1) {
         format!("{nodes} hosts with room for {} ranks each", ask.ranks.div_ceil(nodes))
     } else {

@@ -51,7 +51,7 @@ fn planned(jobs: &[Job]) -> Plan {
 fn the_first_that_fit_start() {
     let plan = planned(&[asks(1, 2, None), asks(2, 2, None), asks(3, 1, None)]);
     assert_eq!(started(&plan), [1, 2]);
-    assert!(plan.wait[0].reason.contains("1 processors; 0 are free"), "{plan:?}");
+    assert!(plan.wait[0].reason.contains("1 processor; 0 are free"), "{plan:?}");
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn graphics_processors_have_numbers() {
     let made = plan(NOW, &all, jobs.iter(), |_| Other::Unknown);
     let numbers: Vec<_> = made.start.iter().map(|(_, shares)| shares[0].gpus.clone()).collect();
     assert_eq!(numbers, [vec![0, 1], vec![2]]);
-    assert!(made.wait[0].reason.contains("1 GPUs; 0 are free"), "{made:?}");
+    assert!(made.wait[0].reason.contains("1 GPU; 0 are free"), "{made:?}");
     assert!(made.wait[1].reason.contains("asks for 4 GPUs; there are 3"), "{made:?}");
 }
 

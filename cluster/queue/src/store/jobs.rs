@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 
-use super::{Store, StoreError, outbox};
+use super::{Store, StoreError, outbox, search};
 use crate::apply::{self, Action, Event};
 use crate::check;
 use crate::job::{ArrayTask, Dependency, Job, JobId, JobSpec, JobSummary, Outcome, State};
@@ -56,6 +56,9 @@ impl Store {
             let job = insert(&transaction, new, spec_id, task.map(|task| (first, task)), at)?;
             outbox::put_job(&transaction, &job.summary)?;
             jobs.push(job);
+        }
+        if let (Some(first), Some(last)) = (jobs.first(), jobs.last()) {
+            search::add_names(&transaction, first.id(), last.id())?;
         }
         if let (Some(key), Some(job)) = (&new.key, jobs.first()) {
             let sql =

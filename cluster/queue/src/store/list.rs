@@ -5,6 +5,7 @@ use rusqlite::OptionalExtension;
 use rusqlite::types::Value;
 
 use super::jobs::{COLUMNS, summary};
+use super::search::{self, Way};
 use super::{Store, StoreError};
 use crate::job::{JobId, JobSummary, State};
 use crate::time::Stamp;
@@ -50,12 +51,9 @@ pub fn read_token(text: &str) -> Option<(bool, JobId)> {
 impl Store {
     /// A page, and whether more follows.
     pub fn list(&self, filter: &Filter) -> Result<(Vec<JobSummary>, bool), StoreError> {
-        let (condition, mut values) = conditions(filter);
-        let order = if filter.ascending { "ASC" } else { "DESC" };
         let limit = filter.limit.clamp(1, PAGE_MAX);
+        let (sql, mut values) = page(&search::shortest(&self.db, ways(filter))?, filter);
         values.push(Value::Integer(i64::from(limit) + 1));
-        let sql =
-            format!("SELECT {COLUMNS} FROM jobs WHERE {condition} ORDER BY id {order} LIMIT ?");
         let mut statement = self.db.prepare_cached(&sql)?;
         let rows = statement.query_map(rusqlite::params_from_iter(values), summary)?;
         let mut jobs = rows.collect::<Result<Vec<_>, _>>()?;
@@ -103,42 +101,66 @@ impl Store {
     }
 }
 
-/// A condition with its values; what users write is only ever a value.
-fn conditions(filter: &Filter) -> (String, Vec<Value>) {
+/// The indexes that may lead to what is asked for.
+fn ways(filter: &Filter) -> Vec<Way> {
+    // Jobs that have not ended are few, and so are those of an array: they are found by columns of jobs.
+    let few = !filter.states.is_empty() && !filter.states.contains(&State::Ended);
+    if few || filter.array.is_some() {
+        return Vec::new();
+    }
+    let name = filter.name.as_deref().and_then(Way::name);
+    let host = filter.host.clone().map(Way::Host);
+    let user = filter.user.clone().map(Way::User);
+    [name, host, user].into_iter().flatten().collect()
+}
+
+/// The question for a page on this way, but for its limit, with its values; what users write is only
+/// ever a value.
+fn page(way: &Way, filter: &Filter) -> (String, Vec<Value>) {
     let mut parts = vec!["1".to_string()];
     let mut values = Vec::new();
+    let mut check = |part: String, value: Option<Value>| {
+        parts.push(part);
+        values.extend(value);
+    };
+    if let Some((condition, value)) = way.condition() {
+        check(condition.into(), Some(value));
+    }
     if !filter.states.is_empty() {
-        let places = vec!["?"; filter.states.len()].join(", ");
-        // Of ended jobs there may be millions: with others among them they are walked through in the
-        // order of their numbers (the plus keeps the index out), not found by state and sorted.
+        // The plus keeps the index out. Of ended jobs there may be millions: with others among them they
+        // are walked through in the order of their numbers, not found by state and sorted.
         let walk = filter.states.len() > 1 && filter.states.contains(&State::Ended);
-        let column = if walk { "+state" } else { "state" };
-        parts.push(format!("{column} IN ({places})"));
-        values.extend(filter.states.iter().map(|state| Value::Text(state.name().into())));
+        let led = *way != Way::Jobs || filter.array.is_some();
+        let column = if walk || led { "+state" } else { "state" };
+        let names = filter.states.iter().map(|state| format!("'{}'", state.name()));
+        check(format!("{column} IN ({})", names.collect::<Vec<_>>().join(", ")), None);
     }
     if let Some(user) = &filter.user {
-        // Jobs that have not ended are few: they are found by their states, not among all that the user ever had.
-        let few = !filter.states.is_empty() && !filter.states.contains(&State::Ended);
-        parts.push(if few { "+user = ?" } else { "user = ?" }.into());
-        values.push(Value::Text(user.clone()));
+        check("+user = ?".into(), Some(Value::Text(user.clone())));
     }
     if let Some(name) = &filter.name {
-        parts.push("instr(lower(name), lower(?)) > 0".into());
-        values.push(Value::Text(name.clone()));
+        let part = "instr(lower(jobs.name), lower(?)) > 0".into();
+        check(part, Some(Value::Text(name.clone())));
     }
     if let Some(host) = &filter.host {
-        parts.push("EXISTS (SELECT 1 FROM json_each(hosts) WHERE value = ?)".into());
-        values.push(Value::Text(host.clone()));
+        let part = "EXISTS (SELECT 1 FROM job_hosts AS h WHERE h.host = ? AND h.job = jobs.id)";
+        check(part.into(), Some(Value::Text(host.clone())));
     }
     if let Some(array) = filter.array {
-        parts.push("array_id = ?".into());
-        values.push(Value::Integer(array));
+        check("array_id = ?".into(), Some(Value::Integer(array)));
     }
+    let id = way.id();
     if let Some(after) = filter.after {
-        parts.push(if filter.ascending { "id > ?" } else { "id < ?" }.into());
-        values.push(Value::Integer(after));
+        let part = format!("{id} {} ?", if filter.ascending { '>' } else { '<' });
+        check(part, Some(Value::Integer(after)));
     }
-    (parts.join(" AND "), values)
+    let order = if filter.ascending { "ASC" } else { "DESC" };
+    let sql = format!(
+        "SELECT {COLUMNS} FROM {} WHERE {} ORDER BY {id} {order} LIMIT ?",
+        way.tables(),
+        parts.join(" AND ")
+    );
+    (sql, values)
 }
 
 #[cfg(test)]
@@ -155,34 +177,40 @@ mod tests {
         }
     }
 
+    fn plan(store: &Store, filter: &Filter) -> String {
+        let way = search::shortest(&store.db, ways(filter)).unwrap();
+        let (sql, mut values) = page(&way, filter);
+        values.push(Value::Integer(100));
+        let mut statement = store.db.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let values = rusqlite::params_from_iter(values);
+        let rows = statement.query_map(values, |row| row.get::<_, String>(3)).unwrap();
+        rows.map(Result::unwrap).collect::<Vec<_>>().join("; ")
+    }
+
     /// No list that can be long is sorted, and none is made by looking at every job.
     #[test]
     fn pages_cost_the_same_however_many_jobs_there_are() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&dir.path().join("store")).unwrap();
-        let ended = vec![State::Ended];
+        let (ended, all) = (vec![State::Ended], State::ALL.to_vec());
+        let (user, name, host) = (Some("me".into()), Some("oiss".into()), Some("n1".into()));
         for (filter, index) in [
             (Filter::default(), "SCAN jobs"),
             (Filter { after: Some(5), ..Filter::default() }, "INTEGER PRIMARY KEY"),
-            (Filter { states: ended, ..Filter::default() }, "jobs_state"),
-            (Filter { states: State::ALL.to_vec(), ..Filter::default() }, "SCAN jobs"),
-            (Filter { user: Some("me".into()), ..Filter::default() }, "jobs_user"),
+            (Filter { states: ended.clone(), ..Filter::default() }, "jobs_state"),
+            (Filter { states: all.clone(), ..Filter::default() }, "SCAN jobs"),
+            (Filter { user: user.clone(), ..Filter::default() }, "jobs_user"),
+            (Filter { user, states: ended.clone(), ..Filter::default() }, "jobs_user"),
             (Filter { array: Some(3), ..Filter::default() }, "jobs_array"),
+            (Filter { name: name.clone(), ..Filter::default() }, "SCAN job_names VIRTUAL TABLE"),
+            (Filter { name: name.clone(), states: ended, ..Filter::default() }, "VIRTUAL TABLE"),
+            (Filter { name: Some("é".into()), ..Filter::default() }, "SCAN job_names VIRTUAL"),
+            (Filter { host: host.clone(), ..Filter::default() }, "SEARCH job_hosts USING PRIMARY"),
+            (Filter { host, states: all, after: Some(9), ..Filter::default() }, "SEARCH job_hosts"),
         ] {
             for ascending in [true, false] {
                 let filter = Filter { ascending, ..filter.clone() };
-                let (condition, values) = conditions(&filter);
-                let order = if ascending { "ASC" } else { "DESC" };
-                let sql = format!(
-                    "EXPLAIN QUERY PLAN SELECT {COLUMNS} FROM jobs WHERE {condition} ORDER BY id \
-                     {order} LIMIT 100"
-                );
-                let mut statement = store.db.prepare(&sql).unwrap();
-                let rows = statement
-                    .query_map(rusqlite::params_from_iter(values), |row| row.get::<_, String>(3))
-                    .unwrap();
-                let plan: Vec<String> = rows.map(Result::unwrap).collect();
-                let text = plan.join("; ");
+                let text = plan(&store, &filter);
                 assert!(
                     text.contains(index) && !text.contains("TEMP B-TREE"),
                     "{filter:?}: {text}"
@@ -196,12 +224,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(&dir.path().join("store")).unwrap();
         let (states, user) = (State::ALL[..4].to_vec(), Some("me".into()));
-        let (condition, values) = conditions(&Filter { states, user, ..Filter::default() });
-        let sql = format!("EXPLAIN QUERY PLAN SELECT id FROM jobs WHERE {condition} ORDER BY id");
-        let mut statement = store.db.prepare(&sql).unwrap();
-        let values = rusqlite::params_from_iter(values);
-        let plan: String = statement.query_row(values, |row| row.get(3)).unwrap();
-        assert!(plan.contains("jobs_state"), "{plan}");
+        let name = Some("x".into());
+        for filter in [
+            Filter { states: states.clone(), user, ..Filter::default() },
+            Filter { states, name, ..Filter::default() },
+        ] {
+            let plan = plan(&store, &filter);
+            assert!(plan.contains("jobs_state"), "{plan}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, named_params, params};
 
 use super::jobs::{COLUMNS, summary};
-use super::{Store, StoreError, outbox};
+use super::{Store, StoreError, outbox, search};
 use crate::job::{Job, JobId, JobSpec, JobSummary, State};
 
 impl Store {
@@ -132,6 +132,7 @@ fn replace(db: &Connection, job: &Job) -> Result<(), StoreError> {
         ":waiting": s.waiting,
         ":spec": spec,
     })?;
+    search::add_names(db, s.id, s.id)?;
     outbox::put_job(db, s)
 }
 

@@ -13,6 +13,7 @@ pub mod mirror;
 pub mod nodes;
 pub mod outbox;
 pub mod rules;
+mod search;
 pub mod tokens;
 
 use std::fmt;
@@ -22,12 +23,13 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 /// The steps from an empty file to the present layout; a store says how many it has taken.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     include_str!("migrations/001_first.sql"),
     include_str!("migrations/002_accounts.sql"),
     include_str!("migrations/003_nodes.sql"),
     include_str!("migrations/004_restarts.sql"),
     include_str!("migrations/005_waiting.sql"),
+    include_str!("migrations/006_search.sql"),
 ];
 /// "hpvm" as a number, by which `file` and we know our stores.
 const APPLICATION: i32 = 0x6870_766d;

@@ -80,6 +80,7 @@ pub async fn info(State(app): State<App>, _: Who) -> Result<Json<Info>, Problem>
     Ok(Json(Info {
         version: env!("CARGO_PKG_VERSION").into(),
         mode: if app.slurm.is_some() { "slurm" } else { "embedded" }.into(),
+        program: app.place.program.display().to_string(),
         limits: Limits {
             script_bytes: SCRIPT_MAX as u64,
             array_tasks: ARRAY_MAX,

@@ -9,6 +9,7 @@ pub mod jobs;
 pub mod nodes;
 pub mod output;
 pub mod ranks;
+pub mod reports;
 pub mod rules;
 pub mod session;
 pub mod tokens;
@@ -47,6 +48,7 @@ pub fn routes() -> Router<App> {
         .route("/jobs/{id}/output", get(output::output))
         .route("/jobs/{id}/output/follow", get(output::follow))
         .route("/jobs/{id}/script", get(jobs::script))
+        .route("/jobs/{id}/report", get(reports::report))
         .route("/jobs/{id}/ranks", get(ranks::ranks))
         .route("/jobs/{id}/matrix", get(ranks::matrix))
         .route("/jobs/{id}/counters", get(counters::counters))

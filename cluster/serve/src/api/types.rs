@@ -477,6 +477,8 @@ pub struct Info {
     pub version: String,
     /// `embedded`, `slurm`.
     pub mode: String,
+    /// The hpvm program on the server, and on hosts that run its jobs.
+    pub program: String,
     pub limits: Limits,
     #[schema(value_type = String, format = DateTime)]
     pub time: Stamp,

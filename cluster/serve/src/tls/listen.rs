@@ -16,6 +16,7 @@ use tokio_rustls::rustls::server::ResolvesServerCert;
 use tokio_rustls::server::TlsStream;
 
 use crate::auth::Peer;
+use crate::patience::Patiently;
 
 /// Handshakes at once: who only connects and says nothing takes one of them for [`HANDSHAKE_TIMEOUT`].
 const HANDSHAKES: usize = 512;
@@ -113,8 +114,8 @@ impl Listener for TlsListener {
     }
 }
 
-impl Connected<IncomingStream<'_, TlsListener>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, TlsListener>) -> Self {
+impl Connected<IncomingStream<'_, Patiently<TlsListener>>> for Peer {
+    fn connect_info(stream: IncomingStream<'_, Patiently<TlsListener>>) -> Self {
         Peer::Remote { address: *stream.remote_addr(), tls: true }
     }
 }

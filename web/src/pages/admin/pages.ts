@@ -1,3 +1,0 @@
-// What is fetched together.
-export { Account } from "./Account";
-export { Administration } from "./Administration";
