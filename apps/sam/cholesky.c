@@ -101,10 +101,7 @@ static double timed(MPI_Comm comm, int times, void *with)
 
 static int judge(const struct run *run, const char *what, double got, double allowed)
 {
-    int good = got <= allowed;
-    if (run->app.rank == 0)
-        printf("%s %.2e, allowed %g: %s\n", what, got, allowed, good ? "right" : "WRONG");
-    return good;
+    return app_judge(&run->app, got <= allowed, "%s %.2e, allowed %g", what, got, allowed);
 }
 
 static int simulate(struct run *run)

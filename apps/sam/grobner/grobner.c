@@ -38,9 +38,7 @@ static long dimension_of(const struct system *s, const struct basis *b)
 
 static int judge(const struct run *run, const char *what, long got, long expected)
 {
-    if (run->app.rank == 0)
-        printf("%s: %ld, expected %ld: %s\n", what, got, expected, got == expected ? "right" : "WRONG");
-    return got == expected;
+    return app_judge(&run->app, got == expected, "%s: %ld, expected %ld", what, got, expected);
 }
 
 /* Computes, tells and judges; the basis stays. */
