@@ -121,7 +121,7 @@ static int check(void *with)
 
 int main(int argc, char **argv)
 {
-    static const struct app_parts parts = {make_problem, check, simulate, timed};
+    static const struct app_parts parts = {.problem = make_problem, .check = check, .simulate = simulate, .timed = timed};
     static struct run run = {
         .p = {.relaxation = 0.9, .tolerance = 1e-6, .reynolds = 1000, .cfl = 0.8},
         .which = "cavity", .cells = 128, .block = 16, .overlap = 1, .sweeps = 4, .steps = 1000, .print = 100};

@@ -45,12 +45,13 @@ struct app {
 };
 
 /* What an application does with its flags; each part gets `with`. Exit codes, but for the seconds of `timed`, which is
- * what app_scaling wants. */
+ * what app_scaling wants. Problems that refuse --scaling have none. */
 struct app_parts {
     int (*problem)(void *with);  /* makes a problem of the flags, or says why they make none */
     int (*check)(void *with);    /* --check */
     int (*simulate)(void *with); /* the run itself */
     double (*timed)(MPI_Comm comm, int times, void *with);
+    void (*end)(void *with);     /* the last of all, whatever happened; or NULL */
 };
 
 /* An application from its arguments to its exit code. */

@@ -146,7 +146,7 @@ static int check(void *with)
 
 int main(int argc, char **argv)
 {
-    static const struct app_parts parts = {make_problem, check, simulate, timed};
+    static const struct app_parts parts = {.problem = make_problem, .check = check, .simulate = simulate, .timed = timed};
     static struct run run = {
         .p = {.courant = 0.5, .wavelength = 16, .frequency = 0.2},
         .kind = "dipole", .cells = 64, .layers = 10, .mode = {1, 1, 1}, .per_cell = 2, .steps = 200, .print = 50};

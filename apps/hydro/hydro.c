@@ -138,7 +138,7 @@ static int check(void *with)
 
 int main(int argc, char **argv)
 {
-    static const struct app_parts parts = {make_problem, check, simulate, timed};
+    static const struct app_parts parts = {.problem = make_problem, .check = check, .simulate = simulate, .timed = timed};
     static struct run run = {
         .p = {.gamma = 1.4, .cfl = 0.8, .wave = 1e-4},
         .start = "sedov", .axis = "x", .cells = 64, .steps = 100, .print = 50, .end = 1e9};

@@ -237,7 +237,7 @@ static int make_problem(void *with)
 
 int main(int argc, char **argv)
 {
-    static const struct app_parts parts = {make_problem, check, simulate, timed};
+    static const struct app_parts parts = {.problem = make_problem, .check = check, .simulate = simulate, .timed = timed};
     static struct run run = {
         .p = {.density = 0.8442, .temperature = 1.44, .cutoff = 2.5, .skin = 0.3, .dt = 0.005},
         .cells = 20, .seed = 87287, .rebuild = 20, .steps = 100, .thermo = 100};

@@ -141,7 +141,7 @@ static int check(void *with)
 
 int main(int argc, char **argv)
 {
-    static const struct app_parts parts = {make_problem, check, simulate, timed};
+    static const struct app_parts parts = {.problem = make_problem, .check = check, .simulate = simulate, .timed = timed};
     static struct run run = {.p = {.cfl = 0.8, .wave = 0.1}, .start = "orszag-tang", .axis = "x", .cells = 64, .steps = 100, .print = 50, .end = 1e9};
     const struct app_flag flags[] = {
         {"--start", APP_TEXT, run.start, 0, 0, "NAME", "orszag-tang (the default: vortices), brio-wu, ryu-jones, alfven, fast, slow or blast"},

@@ -160,7 +160,7 @@ static int check(void *with)
 
 int main(int argc, char **argv)
 {
-    static const struct app_parts parts = {make_problem, check, simulate, timed};
+    static const struct app_parts parts = {.problem = make_problem, .check = check, .simulate = simulate, .timed = timed};
     static struct run run = {
         .p = {.distance = 1.4, .tau = 0.01, .settle = 5, .memory = 5},
         .system = "h2", .method = "dmc", .walkers = 1000, .seed = 1, .block = 500, .branch = 5, .steps = 10000};

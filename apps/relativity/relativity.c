@@ -122,7 +122,7 @@ static int check(void *with)
 
 int main(int argc, char **argv)
 {
-    static const struct app_parts parts = {make_problem, check, simulate, timed};
+    static const struct app_parts parts = {.problem = make_problem, .check = check, .simulate = simulate, .timed = timed};
     static struct run run = {
         .p = {.amplitude = -1, .courant = 0.25, .dissipation = 0.1}, .start = "gauge", .cells = 32, .steps = 100, .print = 10};
     const struct app_flag flags[] = {

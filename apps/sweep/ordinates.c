@@ -19,8 +19,9 @@ static const struct {
     {3, {{{3, 0, 0}, 0.1209877}, {{2, 0, 1}, 0.0907407}, {{2, 1, 0}, 0.0907407}}},
 };
 
-/* Octants in an order in which mirrors at the low sides of the box have what they reflect: going down first. */
-static const int SIGNS[8] = {0, 1, 2, 4, 3, 5, 6, 7}; /* bit d: up in direction d */
+/* Octants in an order in which mirrors at the low sides of the box have what they reflect: going down first. Those down in x come one
+ * after the other, then those up in x: when a rank becomes the one upwind across x, the others wait for it. */
+static const int SIGNS[8] = {0, 4, 2, 6, 1, 5, 3, 7}; /* bit d: up in direction d */
 
 static int turn_of(int signs)
 {

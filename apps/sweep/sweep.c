@@ -130,7 +130,7 @@ static int check(void *with)
 
 int main(int argc, char **argv)
 {
-    static const struct app_parts parts = {make_problem, check, simulate, timed};
+    static const struct app_parts parts = {.problem = make_problem, .check = check, .simulate = simulate, .timed = timed};
     static struct run run = {.p = {.tolerance = 1e-6}, .which = "kobayashi", .shape = "hexahedra", .bricks = 20, .seed = 1, .steps = 100, .print = 1};
     const struct app_flag flags[] = {
         {"--case", APP_TEXT, run.which, 0, 0, "NAME", "kobayashi (the default: source, void, shield) or manufactured"},

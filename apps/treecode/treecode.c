@@ -312,7 +312,7 @@ static int settle(void *with)
 
 int main(int argc, char **argv)
 {
-    static const struct app_parts parts = {settle, check, simulate, timed};
+    static const struct app_parts parts = {.problem = settle, .check = check, .simulate = simulate, .timed = timed};
     static struct run run = {
         .p = {.accuracy = 1e-3, .redshift = 24, .dt = 0.01},
         .start = "plummer", .bodies = 25000, .seed = 1, .steps = 10, .sample = 500, .every_line = 10};

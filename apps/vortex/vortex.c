@@ -119,7 +119,7 @@ static int check(void *with)
 
 int main(int argc, char **argv)
 {
-    static const struct app_parts parts = {make_problem, check, simulate, timed};
+    static const struct app_parts parts = {.problem = make_problem, .check = check, .simulate = simulate, .timed = timed};
     static struct run run = {
         .p = {.core = 0.3, .smoothing = 0.15, .distance = 2.6, .tilt = 15, .dt = 0.1},
         .around = 100, .layers = 3, .rings = 2, .steps = 100, .print = 10};

@@ -186,8 +186,9 @@ static void print_speed(const struct run *run, struct universe *u, int64_t force
                 (long long)forces, seconds, run->app.ranks, (double)u->total * (double)forces / seconds, mine[0], mine[1]);
 }
 
-static int simulate(struct run *run)
+static int simulate(void *with)
 {
+    struct run *run = with;
     struct universe *u = &run->u;
     const struct app_steps steps = {
         .done = &run->c.step, .last = run->steps, .print = run->lines, .step = next, .line = print_line, .keep = keep};
@@ -222,8 +223,9 @@ static int judge(const struct run *run, const char *what, double got, double lim
 static const double RMS = 1e-3, ENERGY = 2e-4, MOMENTUM = 2e-4;
 enum { CHECK_BODIES = 10000, CHECK_STEPS = 10, CHECK_SAMPLE = 500 };
 
-static int check(struct run *run)
+static int check(void *with)
 {
+    struct run *run = with;
     struct universe u;
     run->bodies = CHECK_BODIES;
     run->accuracy = RMS;
@@ -248,9 +250,12 @@ static int check(struct run *run)
     return app_verdict(&run->app, good);
 }
 
-static int sensible(const struct run *run)
+static int sensible(void *with)
 {
+    const struct run *run = with;
     const struct app *app = &run->app;
+    sam_set_home(home_of);
+    sam_init();
     if (app->scaling != APP_NO_SCALING)
         return app_refuse(app, APP_USAGE, "no --scaling here: shared objects are all ranks'; see hpvm bench sam");
     if (run->bodies / app->ranks > 100000000)
@@ -259,8 +264,15 @@ static int sensible(const struct run *run)
     return 0;
 }
 
+static void finish(void *with)
+{
+    (void)with;
+    sam_finish();
+}
+
 int main(int argc, char **argv)
 {
+    static const struct app_parts parts = {.problem = sensible, .check = check, .simulate = simulate, .end = finish};
     static struct run run = {.bodies = 25000, .steps = 10, .seed = 1, .sample = 500, .lines = 10, .dt = 0.01, .accuracy = 1e-3};
     const struct app_flag flags[] = {
         {"--bodies", APP_WHOLE, &run.bodies, 2, 1e12, "N", "how many (25000, the paper's)"},
@@ -273,14 +285,5 @@ int main(int argc, char **argv)
         {"--lines", APP_WHOLE, &run.lines, 0, 1e9, "N", "steps between lines of output (10)"},
         {NULL, APP_SWITCH, NULL, 0, 0, NULL, NULL},
     };
-    int status = app_begin(&argc, &argv, &run.app, "sam_barnes", "gravity of N bodies on shared objects", flags);
-    if (status >= 0)
-        return status;
-    sam_set_home(home_of);
-    sam_init();
-    status = sensible(&run);
-    if (status == 0)
-        status = run.app.check ? check(&run) : simulate(&run);
-    sam_finish();
-    return app_end(status);
+    return app_run(argc, argv, &run.app, "sam_barnes", "gravity of N bodies on shared objects", flags, &parts, &run);
 }

@@ -190,8 +190,9 @@ static int begin(struct run *run, struct water *w, struct clock *c)
     return 0;
 }
 
-static int simulate(struct run *run)
+static int simulate(void *with)
 {
+    struct run *run = with;
     struct water *w = &run->w;
     const struct app_steps steps = {
         .done = &run->c.step, .last = run->steps, .print = run->lines, .step = next, .line = print_line, .keep = keep};
@@ -276,8 +277,9 @@ static int check_energy(struct run *run, struct water *w)
     return good;
 }
 
-static int check(struct run *run)
+static int check(void *with)
 {
+    struct run *run = with;
     struct water w;
     struct clock c = {0, 0};
     struct dimer dimer = best_dimer();
@@ -298,10 +300,13 @@ static int check(struct run *run)
     return status != 0 ? status : app_verdict(&run->app, good);
 }
 
-static int sensible(struct run *run)
+static int sensible(void *with)
 {
+    struct run *run = with;
     const struct app *app = &run->app;
     double most = 0.5 * box_of(run->molecules, run->density) - 2 * REACH;
+    sam_set_home(home_of);
+    sam_init();
     if (app->scaling != APP_NO_SCALING)
         return app_refuse(app, APP_USAGE, "no --scaling here: shared objects are all ranks'; see hpvm bench sam");
     if (*app->restart || app->check)
@@ -312,8 +317,15 @@ static int sensible(struct run *run)
     return 0;
 }
 
+static void finish(void *with)
+{
+    (void)with;
+    sam_finish();
+}
+
 int main(int argc, char **argv)
 {
+    static const struct app_parts parts = {.problem = sensible, .check = check, .simulate = simulate, .end = finish};
     static struct run run = {.molecules = 343, .steps = 500, .settle = 200, .seed = 1, .lines = 50, .dt = 1,
                              .cutoff = 8.5, .density = 0.997, .temperature = 298.15};
     const struct app_flag flags[] = {
@@ -328,14 +340,5 @@ int main(int argc, char **argv)
         {"--lines", APP_WHOLE, &run.lines, 0, 1e9, "N", "steps between lines of output (50)"},
         {NULL, APP_SWITCH, NULL, 0, 0, NULL, NULL},
     };
-    int status = app_begin(&argc, &argv, &run.app, "sam_water", "molecular dynamics of water on shared objects", flags);
-    if (status >= 0)
-        return status;
-    sam_set_home(home_of);
-    sam_init();
-    status = sensible(&run);
-    if (status == 0)
-        status = run.app.check ? check(&run) : simulate(&run);
-    sam_finish();
-    return app_end(status);
+    return app_run(argc, argv, &run.app, "sam_water", "molecular dynamics of water on shared objects", flags, &parts, &run);
 }
