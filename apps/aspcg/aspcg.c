@@ -42,13 +42,21 @@ static int keep(void *with)
     return flow_write(&run->app, &run->f);
 }
 
+/* Operations of an iteration for a cell, as they stand in solver.c and schwarz.c: two products of vectors, the operator, three vectors that
+ * go on; a first sweep, the others, and the sum, on blocks that overlap. */
+static double operations(const struct solver *s)
+{
+    double side = s->block + 2 * s->overlap, more = side * side / ((double)s->block * s->block);
+    return 17 + more * (1 + 7 * (s->sweeps - 1) + 1);
+}
+
 static void print_speed(const struct flow *f, int64_t steps, double seconds)
 {
     double solving = app_slowest(f->g.comm, f->solver.seconds);
     double rate = 1e-6 * (double)f->solver.iterations * f->g.n[X] * f->g.n[Y] / solving;
     if (f->g.rank == 0 && steps > 0)
-        printf("%lld steps in %.3f s, %.0f %% of it in %ld iterations: %.2f million cells/s and iteration, %.2f per rank\n", (long long)steps,
-               seconds, 100 * solving / seconds, f->solver.iterations, rate, rate / f->g.ranks);
+        printf("%lld steps in %.3f s, %.0f %% of it in %ld iterations: %.2f million cells/s and iteration, %.2f per rank; %.2f Gflop/s\n", (long long)steps,
+               seconds, 100 * solving / seconds, f->solver.iterations, rate, rate / f->g.ranks, 1e-3 * rate * operations(&f->solver));
 }
 
 static double timed(MPI_Comm comm, int times, void *with)
