@@ -3,7 +3,7 @@
  * through the cycle's face with the least flow is taken from the iteration before.
  *
  * Every rank makes the order of all cells and takes its own out of it, so it is the same for all, and nobody waits in vain. The order goes
- * along x as far as it can, then along y: parts are cut across x first, and a rank downwind shall have the first cells early. */
+ * along z as far as it can, then along y: parts are cut across z first, and a rank downwind shall have the first cells early. */
 #include "sweep.h"
 
 #include <math.h>
@@ -129,7 +129,7 @@ static void take(struct graph *g, int c)
     *t = (struct task){c, g->done[c], 0};
     for (int k = g->m->cell[c].faces; k < g->m->cell[c + 1].faces; k++)
         t->in |= (uint64_t)comes_in(g, g->m->face_of[k]) << BUNDLE * (k - g->m->cell[c].faces);
-    for (int d = 2; d >= 0; d--)
+    for (int d = 0; d < 3; d++)
         release_behind(g, c, fresh, d);
 }
 
