@@ -9,11 +9,23 @@ struct run {
     struct problem p;
     char which[APP_TEXT_SIZE];
     long cells, n[2], block, overlap, sweeps, steps, print;
+    struct flow f;
 };
 
-/* Returns 0, or the exit code when there is nothing to go on with. */
-static int print_line(const struct run *run, struct flow *f)
+static int step(void *with)
 {
+    struct run *run = with;
+    if (flow_step(&run->f))
+        return 0;
+    return app_refuse(&run->app, APP_WRONG, "step %lld: the pressure does not converge to %g; take a larger --tolerance or a smaller --cfl",
+                      (long long)run->f.step + 1, run->f.p.tolerance);
+}
+
+/* Returns 0, or the exit code when there is nothing to go on with. */
+static int print_line(void *with)
+{
+    struct run *run = with;
+    struct flow *f = &run->f;
     struct totals t = flow_totals(f);
     if (!isfinite(t.kinetic))
         return app_refuse(&run->app, APP_WRONG, "step %lld: the flow has no finite energy any more; take a smaller --cfl", (long long)f->step);
@@ -24,29 +36,18 @@ static int print_line(const struct run *run, struct flow *f)
     return 0;
 }
 
-static int no_convergence(const struct run *run, const struct flow *f)
+static int keep(void *with)
 {
-    return app_refuse(&run->app, APP_WRONG, "step %lld: the pressure does not converge to %g; take a larger --tolerance or a smaller --cfl",
-                      (long long)f->step + 1, f->p.tolerance);
+    const struct run *run = with;
+    return flow_write(&run->app, &run->f);
 }
 
-static int advance(struct run *run, struct flow *f)
+/* Operations of an iteration for a cell, as they stand in solver.c and schwarz.c: two products of vectors, the operator, three vectors that
+ * go on; a first sweep, the others, and the sum, on blocks that overlap. */
+static double operations(const struct solver *s)
 {
-    int status = 0;
-    int64_t begin = f->step;
-    app_progress(&run->app, begin, begin, run->steps);
-    while (f->step < run->steps && status == 0) {
-        if (!flow_step(f))
-            return no_convergence(run, f);
-        if (f->step == run->steps || (run->print > 0 && f->step % run->print == 0))
-            status = print_line(run, f);
-        if (status == 0 && run->app.every > 0 && f->step % run->app.every == 0 && f->step < run->steps)
-            status = flow_write(&run->app, f);
-        app_progress(&run->app, begin, f->step, run->steps);
-    }
-    if (status == 0 && *run->app.checkpoint)
-        status = flow_write(&run->app, f);
-    return status;
+    double side = s->block + 2 * s->overlap, more = side * side / ((double)s->block * s->block);
+    return 17 + more * (1 + 7 * (s->sweeps - 1) + 1);
 }
 
 static void print_speed(const struct flow *f, int64_t steps, double seconds)
@@ -54,63 +55,55 @@ static void print_speed(const struct flow *f, int64_t steps, double seconds)
     double solving = app_slowest(f->g.comm, f->solver.seconds);
     double rate = 1e-6 * (double)f->solver.iterations * f->g.n[X] * f->g.n[Y] / solving;
     if (f->g.rank == 0 && steps > 0)
-        printf("%lld steps in %.3f s, %.0f %% of it in %ld iterations: %.2f million cells/s and iteration, %.2f per rank\n", (long long)steps,
-               seconds, 100 * solving / seconds, f->solver.iterations, rate, rate / f->g.ranks);
+        printf("%lld steps in %.3f s, %.0f %% of it in %ld iterations: %.2f million cells/s and iteration, %.2f per rank; %.2f Gflop/s\n", (long long)steps,
+               seconds, 100 * solving / seconds, f->solver.iterations, rate, rate / f->g.ranks, 1e-3 * rate * operations(&f->solver));
 }
 
 static double timed(MPI_Comm comm, int times, void *with)
 {
     struct run *run = with;
     struct problem p = run->p;
-    struct flow f;
-    int good = 1;
     p.cells[1] *= times;
-    if (!flow_split(&f, comm, &p)) {
+    if (!flow_split(&run->f, comm, &p)) {
         flow_refuse_ranks(&run->app, &p, times);
         MPI_Abort(MPI_COMM_WORLD, APP_USAGE);
     }
-    flow_start(&f);
-    MPI_Barrier(comm);
-    double start = MPI_Wtime();
-    for (long s = 0; s < run->steps && good; s++)
-        good = flow_step(&f);
-    double seconds = app_slowest(comm, MPI_Wtime() - start);
-    if (!good) {
-        no_convergence(run, &f);
-        MPI_Abort(MPI_COMM_WORLD, APP_WRONG);
-    }
-    flow_free(&f);
+    flow_start(&run->f);
+    double seconds = app_time(comm, run->steps, step, run);
+    flow_free(&run->f);
     return seconds;
 }
 
-static int begin(struct run *run, struct flow *f)
+static int begin(struct run *run)
 {
     if (*run->app.restart)
-        return flow_read(&run->app, f);
-    if (!flow_split(f, MPI_COMM_WORLD, &run->p))
+        return flow_read(&run->app, &run->f);
+    if (!flow_split(&run->f, MPI_COMM_WORLD, &run->p))
         return flow_refuse_ranks(&run->app, &run->p, run->app.ranks);
-    flow_start(f);
+    flow_start(&run->f);
     return 0;
 }
 
 static int simulate(void *with)
 {
     struct run *run = with;
-    struct flow f;
-    int status = begin(run, &f);
+    struct flow *f = &run->f;
+    const struct app_steps steps = {
+        .done = &f->step, .last = run->steps, .print = run->print, .step = step, .line = print_line, .keep = keep};
+    int status = begin(run);
     if (status != 0)
         return status;
     if (run->app.rank == 0)
-        printf("%d x %d cells in blocks of %d on %d ranks (%d x %d)\n%8s %14s %16s %12s %10s\n", f.g.n[X], f.g.n[Y], f.solver.block,
-               f.g.ranks, f.g.dims[X], f.g.dims[Y], "step", "time", "kinetic", "divergence", "iterations");
-    print_line(run, &f);
-    int64_t from = f.step;
+        printf("%d x %d cells in blocks of %d on %d ranks (%d x %d)\n%8s %14s %16s %12s %10s\n", f->g.n[X], f->g.n[Y], f->solver.block,
+               f->g.ranks, f->g.dims[X], f->g.dims[Y], "step", "time", "kinetic", "divergence", "iterations");
+    print_line(run);
+    int64_t from = f->step;
     double start = MPI_Wtime();
-    status = advance(run, &f);
-    print_speed(&f, f.step - from, app_slowest(f.g.comm, MPI_Wtime() - start));
+    status = app_advance(&run->app, &steps, run);
+    print_speed(f, f->step - from, app_slowest(f->g.comm, MPI_Wtime() - start));
     if (status == 0 && *run->app.image)
-        status = flow_picture(&run->app, &f);
-    flow_free(&f);
+        status = flow_picture(&run->app, f);
+    flow_free(f);
     return status;
 }
 
@@ -136,7 +129,7 @@ static int check(void *with)
 
 int main(int argc, char **argv)
 {
-    static const struct app_parts parts = {make_problem, check, simulate, timed};
+    static const struct app_parts parts = {.problem = make_problem, .check = check, .simulate = simulate, .timed = timed};
     static struct run run = {
         .p = {.relaxation = 0.9, .tolerance = 1e-6, .reynolds = 1000, .cfl = 0.8},
         .which = "cavity", .cells = 128, .block = 16, .overlap = 1, .sweeps = 4, .steps = 1000, .print = 100};

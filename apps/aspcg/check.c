@@ -3,15 +3,7 @@
 #include "history.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-
-static int verdict(const struct app *app, int good, const char *line)
-{
-    if (app->rank == 0)
-        printf("%s: %s\n", line, good ? "right" : "WRONG");
-    return good;
-}
 
 static const struct problem SOLVER_BOX = {
     .which = CAVITY, .cells = {48, 48}, .block = 4, .overlap = 2, .sweeps = 10, .relaxation = 0.9, .tolerance = 1e-8, .reynolds = 100, .cfl = 0.8};
@@ -38,17 +30,16 @@ static int check_solver(const struct app *app)
     static const double ALLOWED = 1e-7;
     double history[PETSC_ITERATIONS + 1] = {0}, off = 0;
     struct flow f;
-    char line[200];
     if (!flow_split(&f, MPI_COMM_WORLD, &SOLVER_BOX))
-        return verdict(app, 0, "the box of the solver cannot be split");
+        return app_judge(app, 0, "the box of the solver cannot be split");
     make_source(&f);
     int iterations = solver_solve(&f.solver, f.source, f.pressure, history, PETSC_ITERATIONS + 1);
     flow_free(&f);
     for (int k = 0; k <= PETSC_ITERATIONS; k++)
         off = fmax(off, fabs(history[k] / PETSC_HISTORY[k] - 1));
-    snprintf(line, sizeof line, "pressure in 48 x 48 cells: %d iterations, PETSc's additive Schwarz %d; residuals differ by %.1e, allowed %g",
-             iterations, PETSC_ITERATIONS, off, ALLOWED);
-    return verdict(app, iterations == PETSC_ITERATIONS && off < ALLOWED, line);
+    return app_judge(app, iterations == PETSC_ITERATIONS && off < ALLOWED,
+                     "pressure in 48 x 48 cells: %d iterations, PETSc's additive Schwarz %d; residuals differ by %.1e, allowed %g",
+                     iterations, PETSC_ITERATIONS, off, ALLOWED);
 }
 
 /* Steps until a time; 0 when the pressure does not converge. */
@@ -92,10 +83,9 @@ static int check_vortices(const struct app *app)
 {
     static const double ALLOWED = 4e-3, LEAST = 1.9;
     double coarse = vortex_error(1), fine = vortex_error(2), order = log2(coarse / fine);
-    char line[200];
-    snprintf(line, sizeof line, "vortices in 24 x 24 cells: velocity off by %.2e, allowed %g; in 48 x 48 %.2e, order %.2f, allowed %g", coarse,
-             ALLOWED, fine, order, LEAST);
-    return verdict(app, coarse < ALLOWED && order > LEAST, line);
+    return app_judge(app, coarse < ALLOWED && order > LEAST,
+                     "vortices in 24 x 24 cells: velocity off by %.2e, allowed %g; in 48 x 48 %.2e, order %.2f, allowed %g", coarse,
+                     ALLOWED, fine, order, LEAST);
 }
 
 /* The largest value that `sign` times a velocity takes on the line through the middle of the box across it: the top of a parabola. */
@@ -149,14 +139,13 @@ static int check_cavity(const struct app *app)
         got[k] = (9 * fine[k] - 4 * coarse[k]) / 5 /* errors are as 9 to 4 */;
         off = fmax(off, fabs(got[k] / WANTED[k] - 1));
     }
-    char line[320];
-    snprintf(line, sizeof line,
-             "cavity with a lid, Reynolds number 100, 24 x 24 cells: %.5f, %.5f, %.5f; 36 x 36: %.5f, %.5f, %.5f; divergence %.1e, allowed %g",
-             coarse[0], coarse[1], coarse[2], fine[0], fine[1], fine[2], divergence, DIVERGENCE);
-    int good = verdict(app, isfinite(divergence) && divergence < DIVERGENCE, line);
-    snprintf(line, sizeof line, "both together, for cells of no size: %.5f, %.5f, %.5f; published %.5f, %.5f, %.5f, allowed %g %%", got[0], got[1],
-             got[2], WANTED[0], WANTED[1], WANTED[2], 100 * ALLOWED);
-    return verdict(app, off < ALLOWED, line) & good;
+    int good = app_judge(
+        app, isfinite(divergence) && divergence < DIVERGENCE,
+        "cavity with a lid, Reynolds number 100, 24 x 24 cells: %.5f, %.5f, %.5f; 36 x 36: %.5f, %.5f, %.5f; divergence %.1e, allowed %g",
+        coarse[0], coarse[1], coarse[2], fine[0], fine[1], fine[2], divergence, DIVERGENCE);
+    return app_judge(app, off < ALLOWED, "both together, for cells of no size: %.5f, %.5f, %.5f; published %.5f, %.5f, %.5f, allowed %g %%",
+                     got[0], got[1], got[2], WANTED[0], WANTED[1], WANTED[2], 100 * ALLOWED) &
+           good;
 }
 
 int flow_check(const struct app *app)

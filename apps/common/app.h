@@ -45,12 +45,13 @@ struct app {
 };
 
 /* What an application does with its flags; each part gets `with`. Exit codes, but for the seconds of `timed`, which is
- * what app_scaling wants. */
+ * what app_scaling wants. Problems that refuse --scaling have none. */
 struct app_parts {
     int (*problem)(void *with);  /* makes a problem of the flags, or says why they make none */
     int (*check)(void *with);    /* --check */
     int (*simulate)(void *with); /* the run itself */
     double (*timed)(MPI_Comm comm, int times, void *with);
+    void (*end)(void *with);     /* the last of all, whatever happened; or NULL */
 };
 
 /* An application from its arguments to its exit code. */
@@ -80,8 +81,29 @@ void *app_lines(size_t count, size_t size); /* begins with a line of the cache *
 /* Prints a line on rank 0 when the last one is some seconds old, with an estimate of what remains. */
 void app_progress(struct app *app, long first, long done, long total);
 
+/* The steps of a run, with lines of output and checkpoints on the way. Parts get `with`; those that make something return 0, or
+ * the exit code with which the run ends. */
+struct app_steps {
+    const int64_t *done; /* number of the last step that was made */
+    long last, print;    /* that of the end; steps between lines, 0: only at the end */
+    int (*step)(void *with);
+    int (*line)(void *with);           /* of output */
+    int (*keep)(void *with);           /* writes a checkpoint */
+    int (*is_over)(const void *with);  /* whether the end has come before the last step; NULL: never */
+    int (*may_keep)(const void *with); /* whether a run that is restarted here goes on with the same bits; NULL: after every step */
+};
+
+/* Makes all steps to the end; then the checkpoint, if one is wanted. Returns 0 or the exit code. */
+int app_advance(struct app *app, const struct app_steps *steps, void *with);
+
+/* The seconds of `count` steps, those of the slowest rank; a step that fails ends the job. For --scaling. */
+double app_time(MPI_Comm comm, long count, int (*step)(void *with), void *with);
+
 /* The most seconds that any rank gives. */
 double app_slowest(MPI_Comm comm, double seconds);
+
+/* Prints on rank 0 a line of --check: what was found, and whether that is right. Returns `good`. */
+int app_judge(const struct app *app, int good, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Prints the verdict on rank 0 and returns the exit code that goes with it. */
 int app_verdict(const struct app *app, int passed);

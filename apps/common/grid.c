@@ -2,6 +2,7 @@
 #include "grid.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,6 +112,21 @@ int grid_refuse(const struct app *app, const int64_t n[3], int ranks, int least)
                       "%lld x %lld x %lld cells cannot be split over %d ranks: each needs a part of %d cells or more in every direction "
                       "that is split; take more cells or fewer ranks",
                       (long long)n[0], (long long)n[1], (long long)n[2], ranks, least);
+}
+
+void grid_print_size(const struct grid *g)
+{
+    if (g->rank == 0)
+        printf("%d x %d x %d cells on %d ranks (%d x %d x %d)", g->n[0], g->n[1], g->n[2], g->ranks, g->dims[0], g->dims[1], g->dims[2]);
+}
+
+void grid_print_speed(const struct grid *g, int64_t steps, double seconds, double exchange)
+{
+    double rate = 1e-6 * (double)steps * g->n[0] * g->n[1] * g->n[2] / seconds;
+    exchange = app_slowest(g->comm, exchange);
+    if (g->rank == 0 && steps > 0)
+        printf("%lld steps in %.3f s: %.3f million cells/s, %.3f per rank; exchange %.0f %%\n", (long long)steps, seconds, rate,
+               rate / g->ranks, 100 * exchange / seconds);
 }
 
 double *grid_field(const struct grid *g)

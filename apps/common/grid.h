@@ -32,6 +32,10 @@ int grid_split_blocks(struct grid *g, MPI_Comm comm, const int n[3], const int p
 int grid_fits(const int64_t n[3], int ranks, int least); /* whether there is one */
 void grid_free(struct grid *g);
 
+/* What a run prints at its beginning and its end, on rank 0: how the box is split, without an end of the line; how fast it was. */
+void grid_print_size(const struct grid *g);
+void grid_print_speed(const struct grid *g, int64_t steps, double seconds, double exchange);
+
 /* Says that there is none, for all ranks; returns the exit code. */
 int grid_refuse(const struct app *app, const int64_t n[3], int ranks, int least);
 

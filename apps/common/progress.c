@@ -1,6 +1,7 @@
 /* Lines that say how far the run is, and how it ended. */
 #include "app.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 
 static const double SECONDS_BETWEEN = 5;
@@ -18,6 +19,18 @@ void app_progress(struct app *app, long first, long done, long total)
     double left = (now - app->started) / (double)(done - first) * (double)(total - done);
     printf("  step %ld of %ld, %.0f s, about %.0f s left\n", done, total, now - app->started, left);
     fflush(stdout);
+}
+
+int app_judge(const struct app *app, int good, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    if (app->rank == 0) {
+        vprintf(format, values);
+        puts(good ? ": right" : ": WRONG");
+    }
+    va_end(values);
+    return good;
 }
 
 int app_verdict(const struct app *app, int passed)

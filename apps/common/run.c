@@ -14,5 +14,7 @@ int app_run(int argc, char **argv, struct app *app, const char *name, const char
         status = app_scaling(app, parts->timed, with);
     else if (status == 0)
         status = parts->simulate(with);
+    if (parts->end)
+        parts->end(with);
     return app_end(status);
 }

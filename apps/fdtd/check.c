@@ -2,18 +2,10 @@
 #include "fdtd.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const double ORDER_LEAST = 1.9, ORDER_MOST = 2.1;
-
-static int verdict(const struct app *app, int good, const char *line)
-{
-    if (app->rank == 0)
-        printf("%s: %s\n", line, good ? "right" : "WRONG");
-    return good;
-}
 
 /* The frequency of a(t) = A cos(w t + p), from a(t + dt) + a(t - dt) = 2 a(t) cos(w dt). */
 struct pendulum {
@@ -85,12 +77,10 @@ static int check_cavity(const struct app *app)
     static const double ALLOWED = 0.01;
     int good = 1;
     for (int m = 0; m < 3; m++) {
-        char line[200];
         double coarse = cavity_error(modes[m], 1), fine = cavity_error(modes[m], 2), order = log2(coarse / fine);
-        snprintf(line, sizeof line,
-                 "cavity mode %d %d %d: frequency off by %.2e, with half the cell %.2e, allowed %g; order %.3f, allowed %g to %g",
-                 modes[m][0], modes[m][1], modes[m][2], coarse, fine, ALLOWED, order, ORDER_LEAST, ORDER_MOST);
-        good &= verdict(app, fabs(coarse) < ALLOWED && order > ORDER_LEAST && order < ORDER_MOST, line);
+        good &= app_judge(app, fabs(coarse) < ALLOWED && order > ORDER_LEAST && order < ORDER_MOST,
+                          "cavity mode %d %d %d: frequency off by %.2e, with half the cell %.2e, allowed %g; order %.3f, allowed %g to %g",
+                          modes[m][0], modes[m][1], modes[m][2], coarse, fine, ALLOWED, order, ORDER_LEAST, ORDER_MOST);
     }
     return good;
 }
@@ -151,12 +141,12 @@ static int check_dipole(const struct app *app)
 {
     static const double ALLOWED = 0.08, LEFT = 1e-5, LEAST = 1.7;
     double left = 0, rest = 0, coarse = dipole_error(1, &left), fine = dipole_error(2, &rest), order = log2(coarse / fine);
-    char line[240];
-    snprintf(line, sizeof line, "pulse of a dipole: off by %.2e, with half the cell %.2e, allowed %g; order %.2f, allowed %g", coarse,
-             fine, ALLOWED, order, LEAST);
-    int good = verdict(app, coarse < ALLOWED && order > LEAST, line);
-    snprintf(line, sizeof line, "energy that the absorbing layers leave: %.1e of the most, allowed %g", fmax(left, rest), LEFT);
-    return verdict(app, left < LEFT && rest < LEFT, line) & good;
+    int good = app_judge(app, coarse < ALLOWED && order > LEAST,
+                         "pulse of a dipole: off by %.2e, with half the cell %.2e, allowed %g; order %.2f, allowed %g", coarse, fine,
+                         ALLOWED, order, LEAST);
+    return app_judge(app, left < LEFT && rest < LEFT, "energy that the absorbing layers leave: %.1e of the most, allowed %g",
+                     fmax(left, rest), LEFT) &
+           good;
 }
 
 /* A cold plasma whose electrons got a push swings with the plasma frequency. */
@@ -169,7 +159,7 @@ static int check_swing(const struct app *app)
     struct pendulum pendulum = {{0, 0}, 0, 0, 0};
     const int cell[3] = {6, 0, 0};
     if (!fdtd_split(&f, MPI_COMM_WORLD, &p))
-        return verdict(app, 0, "the plasma cannot be split");
+        return app_judge(app, 0, "the plasma cannot be split");
     fdtd_start(&f);
     for (int s = 0; s <= STEPS; s++) {
         swing(&pendulum, probe(&f, 0, cell));
@@ -177,9 +167,7 @@ static int check_swing(const struct app *app)
     }
     double error = frequency_of(&pendulum, f.dt) / p.frequency - 1;
     fdtd_free(&f);
-    char line[160];
-    snprintf(line, sizeof line, "plasma frequency: off by %.2e, allowed %g", error, ALLOWED);
-    return verdict(app, fabs(error) < ALLOWED, line);
+    return app_judge(app, fabs(error) < ALLOWED, "plasma frequency: off by %.2e, allowed %g", error, ALLOWED);
 }
 
 /* Fast electrons that go everywhere: Gauss' law is never corrected, and holds. Eight particles in a cell are few: their noise
@@ -192,7 +180,7 @@ static int check_gauss(const struct app *app)
                         .thermal = 0.3};
     struct fdtd f;
     if (!fdtd_split(&f, MPI_COMM_WORLD, &p))
-        return verdict(app, 0, "the plasma cannot be split");
+        return app_judge(app, 0, "the plasma cannot be split");
     fdtd_start(&f);
     struct energies first = fdtd_energies(&f);
     double worst = 0;
@@ -203,11 +191,11 @@ static int check_gauss(const struct app *app)
     struct energies last = fdtd_energies(&f);
     double before = first.electric + first.magnetic + first.kinetic, after = last.electric + last.magnetic + last.kinetic;
     fdtd_free(&f);
-    char line[200];
-    snprintf(line, sizeof line, "Gauss' law: div E - rho at most %.1e of the ions' charge in %d steps, allowed %g", worst, STEPS, GAUSS);
-    int good = verdict(app, worst < GAUSS, line);
-    snprintf(line, sizeof line, "energy of particles and fields: changed by %.1e, allowed %g", after / before - 1, DRIFT);
-    return verdict(app, fabs(after / before - 1) < DRIFT, line) & good;
+    int good = app_judge(app, worst < GAUSS, "Gauss' law: div E - rho at most %.1e of the ions' charge in %d steps, allowed %g", worst,
+                         STEPS, GAUSS);
+    return app_judge(app, fabs(after / before - 1) < DRIFT, "energy of particles and fields: changed by %.1e, allowed %g",
+                     after / before - 1, DRIFT) &
+           good;
 }
 
 /* The smallest boxes of these checks. */

@@ -9,10 +9,20 @@ struct run {
     struct problem p;
     char kind[APP_TEXT_SIZE];
     long cells, nx, ny, nz, layers, mode[3], per_cell, steps, print;
+    struct fdtd f;
 };
 
-static void print_line(const struct run *run, struct fdtd *f)
+static int step(void *with)
 {
+    struct run *run = with;
+    fdtd_step(&run->f);
+    return 0;
+}
+
+static int print_line(void *with)
+{
+    struct run *run = with;
+    struct fdtd *f = &run->f;
     int plasma = f->p.kind == PLASMA;
     struct energies e = fdtd_energies(f);
     double gauss = plasma ? particles_gauss(f) : 0;
@@ -23,43 +33,26 @@ static void print_line(const struct run *run, struct fdtd *f)
         printf("\n");
         fflush(stdout);
     }
+    return 0;
+}
+
+static int keep(void *with)
+{
+    const struct run *run = with;
+    return fdtd_write(&run->app, &run->f);
 }
 
 static void print_head(const struct run *run, const struct fdtd *f)
 {
+    grid_print_size(&f->g);
     if (run->app.rank != 0)
         return;
-    printf("%d x %d x %d cells on %d ranks (%d x %d x %d)", f->g.n[0], f->g.n[1], f->g.n[2], f->g.ranks, f->g.dims[0], f->g.dims[1],
-           f->g.dims[2]);
     if (f->p.kind == PLASMA)
         printf(", %lld particles", (long long)f->all_particles);
     printf("\n%8s %12s %16s %16s", "step", "time", "electric", "magnetic");
     if (f->p.kind == PLASMA)
         printf(" %16s %10s", "kinetic", "Gauss");
     printf("\n");
-}
-
-static int is_printed(const struct run *run, int64_t step)
-{
-    return step == run->steps || (run->print > 0 && step % run->print == 0);
-}
-
-static int advance(struct run *run, struct fdtd *f)
-{
-    int status = 0;
-    int64_t begin = f->step;
-    app_progress(&run->app, begin, begin, run->steps);
-    while (f->step < run->steps && status == 0) {
-        fdtd_step(f);
-        if (is_printed(run, f->step))
-            print_line(run, f);
-        if (run->app.every > 0 && f->step % run->app.every == 0 && f->step < run->steps)
-            status = fdtd_write(&run->app, f);
-        app_progress(&run->app, begin, f->step, run->steps);
-    }
-    if (status == 0 && *run->app.checkpoint)
-        status = fdtd_write(&run->app, f);
-    return status;
 }
 
 static void print_speed(const struct fdtd *f, int64_t steps, double seconds)
@@ -79,51 +72,48 @@ static double timed(MPI_Comm comm, int times, void *with)
 {
     struct run *run = with;
     struct problem p = run->p;
-    struct fdtd f;
     p.cells[0] *= times;
-    if (!fdtd_split(&f, comm, &p)) {
+    if (!fdtd_split(&run->f, comm, &p)) {
         grid_refuse(&run->app, p.cells, times, GHOSTS);
         MPI_Abort(MPI_COMM_WORLD, APP_USAGE);
     }
-    fdtd_start(&f);
-    MPI_Barrier(comm);
-    double start = MPI_Wtime();
-    for (long s = 0; s < run->steps; s++)
-        fdtd_step(&f);
-    double seconds = app_slowest(comm, MPI_Wtime() - start);
-    fdtd_free(&f);
+    fdtd_start(&run->f);
+    double seconds = app_time(comm, run->steps, step, run);
+    fdtd_free(&run->f);
     return seconds;
 }
 
-static int begin(struct run *run, struct fdtd *f)
+static int begin(struct run *run)
 {
     int status = 0;
     if (*run->app.restart)
-        status = fdtd_read(&run->app, f);
-    else if (!fdtd_split(f, MPI_COMM_WORLD, &run->p))
+        status = fdtd_read(&run->app, &run->f);
+    else if (!fdtd_split(&run->f, MPI_COMM_WORLD, &run->p))
         status = grid_refuse(&run->app, run->p.cells, run->app.ranks, GHOSTS);
     if (status == 0)
-        fdtd_start(f);
+        fdtd_start(&run->f);
     return status;
 }
 
 static int simulate(void *with)
 {
     struct run *run = with;
-    struct fdtd f;
-    int status = begin(run, &f);
+    struct fdtd *f = &run->f;
+    const struct app_steps steps = {
+        .done = &f->step, .last = run->steps, .print = run->print, .step = step, .line = print_line, .keep = keep};
+    int status = begin(run);
     if (status != 0)
         return status;
-    print_head(run, &f);
-    print_line(run, &f);
-    int64_t from = f.step;
-    f.exchange_seconds = f.particle_seconds = 0;
+    print_head(run, f);
+    print_line(run);
+    int64_t from = f->step;
+    f->exchange_seconds = f->particle_seconds = 0;
     double start = MPI_Wtime();
-    status = advance(run, &f);
-    print_speed(&f, f.step - from, app_slowest(f.g.comm, MPI_Wtime() - start));
+    status = app_advance(&run->app, &steps, run);
+    print_speed(f, f->step - from, app_slowest(f->g.comm, MPI_Wtime() - start));
     if (status == 0 && *run->app.image)
-        status = fdtd_picture(&run->app, &f);
-    fdtd_free(&f);
+        status = fdtd_picture(&run->app, f);
+    fdtd_free(f);
     return status;
 }
 
@@ -156,7 +146,7 @@ static int check(void *with)
 
 int main(int argc, char **argv)
 {
-    static const struct app_parts parts = {make_problem, check, simulate, timed};
+    static const struct app_parts parts = {.problem = make_problem, .check = check, .simulate = simulate, .timed = timed};
     static struct run run = {
         .p = {.courant = 0.5, .wavelength = 16, .frequency = 0.2},
         .kind = "dipole", .cells = 64, .layers = 10, .mode = {1, 1, 1}, .per_cell = 2, .steps = 200, .print = 50};

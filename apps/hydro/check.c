@@ -2,16 +2,8 @@
 #include "hydro.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int verdict(const struct app *app, int good, const char *line)
-{
-    if (app->rank == 0)
-        printf("%s: %s\n", line, good ? "right" : "WRONG");
-    return good;
-}
 
 static void run_to(struct hydro *h, double end)
 {
@@ -64,12 +56,10 @@ static int check_tube(const struct app *app)
     for (int d = 0; d < 3; d++)
         along[d] = tube_error(d, 100);
     double order = log2(along[0] / fine), spread = fmax(fabs(along[1] - along[0]), fabs(along[2] - along[0]));
-    char line[240];
-    snprintf(line, sizeof line, "Sod's tube, 100 cells: density off by %.2e on average, allowed %g; with 200 %.2e, order %.2f, allowed %g",
-             along[0], ALLOWED, fine, order, LEAST);
-    int good = verdict(app, along[0] < ALLOWED && order > LEAST, line);
-    snprintf(line, sizeof line, "the same along x, y and z: differences %.1e, allowed %g", spread, SAME);
-    return verdict(app, spread <= SAME, line) & good;
+    int good = app_judge(app, along[0] < ALLOWED && order > LEAST,
+                         "Sod's tube, 100 cells: density off by %.2e on average, allowed %g; with 200 %.2e, order %.2f, allowed %g",
+                         along[0], ALLOWED, fine, order, LEAST);
+    return app_judge(app, spread <= SAME, "the same along x, y and z: differences %.1e, allowed %g", spread, SAME) & good;
 }
 
 /* After a whole period everything is as it was. */
@@ -97,11 +87,9 @@ static int check_wave(const struct app *app)
 {
     static const double ALLOWED = 0.1, LEAST = 1.9;
     double coarse = wave_error(16), fine = wave_error(32), order = log2(coarse / fine);
-    char line[240];
-    snprintf(line, sizeof line,
-             "sound wave across 16 x 16 x 16 cells: off by %.2e of its amplitude, allowed %g; with 32 %.2e, order %.2f, allowed %g", coarse,
-             ALLOWED, fine, order, LEAST);
-    return verdict(app, coarse < ALLOWED && order > LEAST, line);
+    return app_judge(app, coarse < ALLOWED && order > LEAST,
+                     "sound wave across 16 x 16 x 16 cells: off by %.2e of its amplitude, allowed %g; with 32 %.2e, order %.2f, allowed %g",
+                     coarse, ALLOWED, fine, order, LEAST);
 }
 
 enum { BINS = 400 };
@@ -143,9 +131,8 @@ static int check_explosion(const struct app *app)
     static const double ALPHA = 0.851072, RADIUS = 0.8, KEPT = 1e-11;
     struct problem p = {.start = SEDOV, .cells = {32, 32, 32}, .border = {REFLECTING, REFLECTING, REFLECTING}, .gamma = 1.4, .cfl = 0.8};
     struct hydro h;
-    char line[200];
     if (!hydro_split(&h, MPI_COMM_WORLD, &p))
-        return verdict(app, 0, "the explosion cannot be split");
+        return app_judge(app, 0, "the explosion cannot be split");
     hydro_start(&h);
     struct totals before = hydro_totals(&h);
     run_to(&h, sqrt(ALPHA * pow(RADIUS, 5)));
@@ -153,11 +140,9 @@ static int check_explosion(const struct app *app)
     double radius = shock_radius(&h), lost = fmax(fabs(after.mass / before.mass - 1), fabs(after.energy / before.energy - 1));
     double cell = h.cell;
     hydro_free(&h);
-    snprintf(line, sizeof line, "explosion in 32 x 32 x 32 cells: shock at %.4f, Sedov's at %.4f, allowed one cell, %.4f", radius, RADIUS,
-             cell);
-    int good = verdict(app, fabs(radius - RADIUS) < cell, line);
-    snprintf(line, sizeof line, "its mass and energy: changed by %.1e, allowed %g", lost, KEPT);
-    return verdict(app, lost < KEPT, line) & good;
+    int good = app_judge(app, fabs(radius - RADIUS) < cell,
+                         "explosion in 32 x 32 x 32 cells: shock at %.4f, Sedov's at %.4f, allowed one cell, %.4f", radius, RADIUS, cell);
+    return app_judge(app, lost < KEPT, "its mass and energy: changed by %.1e, allowed %g", lost, KEPT) & good;
 }
 
 /* The smallest boxes of these checks. */

@@ -10,11 +10,27 @@ struct run {
     char start[APP_TEXT_SIZE], axis[APP_TEXT_SIZE], border[3][APP_TEXT_SIZE];
     long cells, n[3], steps, print;
     double end;
+    struct hydro h;
 };
 
-/* Returns 0, or the exit code when there is nothing to go on with. */
-static int print_line(const struct run *run, const struct hydro *h)
+static int step(void *with)
 {
+    struct run *run = with;
+    hydro_step(&run->h, run->end);
+    return 0;
+}
+
+static int is_over(const void *with)
+{
+    const struct run *run = with;
+    return run->h.time >= run->end;
+}
+
+/* Returns 0, or the exit code when there is nothing to go on with. */
+static int print_line(void *with)
+{
+    const struct run *run = with;
+    const struct hydro *h = &run->h;
     struct totals t = hydro_totals(h);
     if (!isfinite(t.energy + h->time))
         return app_refuse(&run->app, APP_WRONG, "step %lld: the gas has no finite energy any more; take a smaller --cfl", (long long)h->step);
@@ -25,88 +41,60 @@ static int print_line(const struct run *run, const struct hydro *h)
     return 0;
 }
 
-static int is_over(const struct run *run, const struct hydro *h)
+static int keep(void *with)
 {
-    return h->step >= run->steps || h->time >= run->end;
-}
-
-static int advance(struct run *run, struct hydro *h)
-{
-    int status = 0;
-    int64_t begin = h->step;
-    app_progress(&run->app, begin, begin, run->steps);
-    while (!is_over(run, h) && status == 0) {
-        hydro_step(h, run->end);
-        if (is_over(run, h) || (run->print > 0 && h->step % run->print == 0))
-            status = print_line(run, h);
-        if (status == 0 && run->app.every > 0 && h->step % run->app.every == 0 && !is_over(run, h))
-            status = hydro_write(&run->app, h);
-        app_progress(&run->app, begin, h->step, run->steps);
-    }
-    if (status == 0 && *run->app.checkpoint)
-        status = hydro_write(&run->app, h);
-    return status;
-}
-
-static void print_speed(const struct hydro *h, int64_t steps, double seconds)
-{
-    double exchange = app_slowest(h->g.comm, h->exchange_seconds);
-    double rate = 1e-6 * (double)steps * h->g.n[0] * h->g.n[1] * h->g.n[2] / seconds;
-    if (h->g.rank == 0 && steps > 0)
-        printf("%lld steps in %.3f s: %.2f million cells/s, %.2f per rank; exchange %.0f %%\n", (long long)steps, seconds, rate,
-               rate / h->g.ranks, 100 * exchange / seconds);
+    const struct run *run = with;
+    return hydro_write(&run->app, &run->h);
 }
 
 static double timed(MPI_Comm comm, int times, void *with)
 {
     struct run *run = with;
     struct problem p = run->p;
-    struct hydro h;
     int d = is_active(&p, 0) ? 0 : 1;
     p.cells[d] *= times;
-    if (!hydro_split(&h, comm, &p)) {
+    if (!hydro_split(&run->h, comm, &p)) {
         grid_refuse(&run->app, p.cells, times, GHOSTS);
         MPI_Abort(MPI_COMM_WORLD, APP_USAGE);
     }
-    hydro_start(&h);
-    MPI_Barrier(comm);
-    double start = MPI_Wtime();
-    for (long s = 0; s < run->steps; s++)
-        hydro_step(&h, INFINITY);
-    double seconds = app_slowest(comm, MPI_Wtime() - start);
-    hydro_free(&h);
+    hydro_start(&run->h);
+    run->end = INFINITY;
+    double seconds = app_time(comm, run->steps, step, run);
+    hydro_free(&run->h);
     return seconds;
 }
 
-static int begin(struct run *run, struct hydro *h)
+static int begin(struct run *run)
 {
     if (*run->app.restart)
-        return hydro_read(&run->app, h);
-    if (!hydro_split(h, MPI_COMM_WORLD, &run->p))
+        return hydro_read(&run->app, &run->h);
+    if (!hydro_split(&run->h, MPI_COMM_WORLD, &run->p))
         return grid_refuse(&run->app, run->p.cells, run->app.ranks, GHOSTS);
-    hydro_start(h);
+    hydro_start(&run->h);
     return 0;
 }
 
 static int simulate(void *with)
 {
     struct run *run = with;
-    struct hydro h;
-    int status = begin(run, &h);
+    struct hydro *h = &run->h;
+    const struct app_steps steps = {
+        .done = &h->step, .last = run->steps, .print = run->print, .step = step, .line = print_line, .keep = keep, .is_over = is_over};
+    int status = begin(run);
     if (status != 0)
         return status;
-    if (run->app.rank == 0)
-        printf("%d x %d x %d cells on %d ranks (%d x %d x %d)\n%8s %14s %16s %16s %16s %12s\n", h.g.n[0], h.g.n[1], h.g.n[2], h.g.ranks,
-               h.g.dims[0], h.g.dims[1], h.g.dims[2], "step", "time", "mass", "energy", "kinetic", "most dense");
-    print_line(run, &h);
-    int64_t from = h.step;
-    h.exchange_seconds = 0;
+    grid_print_size(&h->g);
+    if (h->g.rank == 0)
+        printf("\n%8s %14s %16s %16s %16s %12s\n", "step", "time", "mass", "energy", "kinetic", "most dense");
+    print_line(run);
+    int64_t from = h->step;
+    h->exchange_seconds = 0;
     double start = MPI_Wtime();
-    status = advance(run, &h);
-    print_speed(&h, h.step - from, app_slowest(h.g.comm, MPI_Wtime() - start));
+    status = app_advance(&run->app, &steps, run);
+    grid_print_speed(&h->g, h->step - from, app_slowest(h->g.comm, MPI_Wtime() - start), h->exchange_seconds);
     if (status == 0 && *run->app.image)
-        status = grid_picture(&h.g, &run->app, h.u[DENSITY], 0);
-    hydro_free(&h);
+        status = grid_picture(&h->g, &run->app, h->u[DENSITY], 0);
+    hydro_free(h);
     return status;
 }
 
@@ -150,7 +138,7 @@ static int check(void *with)
 
 int main(int argc, char **argv)
 {
-    static const struct app_parts parts = {make_problem, check, simulate, timed};
+    static const struct app_parts parts = {.problem = make_problem, .check = check, .simulate = simulate, .timed = timed};
     static struct run run = {
         .p = {.gamma = 1.4, .cfl = 0.8, .wave = 1e-4},
         .start = "sedov", .axis = "x", .cells = 64, .steps = 100, .print = 50, .end = 1e9};

@@ -10,6 +10,9 @@ struct run {
     struct app app;
     struct problem p;
     long cells, seed, rebuild, steps, thermo;
+    struct md md;
+    double first;  /* conserved energy of step 0 */
+    int new_lists; /* whether the last step made them */
 };
 
 /* What a checkpoint says beside the atoms. */
@@ -19,28 +22,40 @@ struct head {
     double first_conserved;
 };
 
-/* Prints at step 0, at the end and every --thermo steps. */
+/* At step 0, at the end and every --thermo steps: only then are the sums made that are printed. */
 static int is_printed(const struct run *run, int64_t step)
 {
     return step == run->steps || (run->thermo > 0 && step % run->thermo == 0);
 }
 
-static void print_thermo(const struct run *run, int64_t step, const struct thermo *t)
+static int step(void *with)
 {
-    if (run->app.rank == 0) {
-        printf("%8lld %12.7f %12.7f %12.7f %12.8f %14.8f\n", (long long)step, t->temperature,
-               t->potential, t->total, t->pressure, t->conserved);
-        fflush(stdout);
-    }
+    struct run *run = with;
+    run->new_lists = md_step(&run->md, is_printed(run, run->md.step + 1));
+    return 0;
 }
 
-static int write_checkpoint(const struct run *run, const struct md *md, double first)
+static int print_thermo(void *with)
 {
+    const struct run *run = with;
+    struct thermo t = md_thermo(&run->md);
+    if (run->app.rank == 0) {
+        printf("%8lld %12.7f %12.7f %12.7f %12.8f %14.8f\n", (long long)run->md.step, t.temperature, t.potential, t.total, t.pressure,
+               t.conserved);
+        fflush(stdout);
+    }
+    return 0;
+}
+
+static int keep(void *with)
+{
+    const struct run *run = with;
+    const struct md *md = &run->md;
     struct head head;
     memset(&head, 0, sizeof head);
     head.p = md->p;
     head.step = md->step;
-    head.first_conserved = first;
+    head.first_conserved = run->first;
     struct atom *atoms = md_atoms(md);
     struct app_state state = {&head, sizeof head, atoms, sizeof *atoms, md->own};
     int status = app_checkpoint_write(&run->app, md->comm, run->app.checkpoint, &state);
@@ -48,29 +63,11 @@ static int write_checkpoint(const struct run *run, const struct md *md, double f
     return status;
 }
 
-/* All steps from md->step on, with their output. `first` is the conserved energy of step 0. */
-static int advance(struct run *run, struct md *md, double first)
+/* Only where a list was made does a restarted run go on with the same bits. */
+static int may_keep(const void *with)
 {
-    int status = 0;
-    int64_t begin = md->step, saved = begin;
-    app_progress(&run->app, begin, begin, run->steps);
-    while (md->step < run->steps && status == 0) {
-        int print = is_printed(run, md->step + 1);
-        int boundary = md_step(md, print);
-        if (print) {
-            struct thermo t = md_thermo(md);
-            print_thermo(run, md->step, &t);
-        }
-        /* Only where a list was made does a restarted run go on with the same bits. */
-        if (run->app.every > 0 && boundary && md->step - saved >= run->app.every && md->step < run->steps) {
-            status = write_checkpoint(run, md, first);
-            saved = md->step;
-        }
-        app_progress(&run->app, begin, md->step, run->steps);
-    }
-    if (status == 0 && *run->app.checkpoint)
-        status = write_checkpoint(run, md, first);
-    return status;
+    const struct run *run = with;
+    return run->new_lists;
 }
 
 static void print_speed(const struct md *md, int64_t steps, double seconds)
@@ -108,26 +105,22 @@ static double timed(MPI_Comm comm, int times, void *with)
 {
     struct run *run = with;
     struct problem p = run->p;
-    struct md md;
     p.cells[0] *= times;
-    if (!md_split(&md, comm, &p)) {
+    if (!md_split(&run->md, comm, &p)) {
         thin(run, &p, times);
         MPI_Abort(MPI_COMM_WORLD, APP_USAGE);
     }
-    md_start(&md);
-    md_prepare(&md);
-    MPI_Barrier(comm);
-    double start = MPI_Wtime();
-    for (long s = 0; s < run->steps; s++)
-        md_step(&md, 0);
-    double seconds = app_slowest(comm, MPI_Wtime() - start);
-    md_free(&md);
+    md_start(&run->md);
+    md_prepare(&run->md);
+    double seconds = app_time(comm, run->steps, step, run);
+    md_free(&run->md);
     return seconds;
 }
 
 /* The state to begin with: from a checkpoint, or the lattice. */
-static int begin(struct run *run, struct md *md, double *first)
+static int begin(struct run *run)
 {
+    struct md *md = &run->md;
     struct head head = {.p = run->p};
     struct app_state state = {&head, sizeof head, NULL, sizeof(struct atom), 0};
     int restart = *run->app.restart != '\0';
@@ -150,32 +143,32 @@ static int begin(struct run *run, struct md *md, double *first)
     free(state.records);
     md->step = head.step;
     md_prepare(md);
-    *first = restart ? head.first_conserved : md_thermo(md).conserved;
+    run->first = restart ? head.first_conserved : md_thermo(md).conserved;
     return 0;
 }
 
 static int simulate(void *with)
 {
     struct run *run = with;
-    struct md md;
-    double first = 0;
-    int status = begin(run, &md, &first);
+    struct md *md = &run->md;
+    const struct app_steps steps = {
+        .done = &md->step, .last = run->steps, .print = run->thermo, .step = step, .line = print_thermo, .keep = keep, .may_keep = may_keep};
+    int status = begin(run);
     if (status != 0)
         return status;
     if (run->app.rank == 0)
         printf("%lld atoms on %d ranks (%d x %d x %d)\n%8s %12s %12s %12s %12s %14s\n",
-               (long long)md.total, md.ranks, md.dims[0], md.dims[1], md.dims[2], "step",
+               (long long)md->total, md->ranks, md->dims[0], md->dims[1], md->dims[2], "step",
                "temperature", "potential", "total", "pressure", "conserved");
-    struct thermo t = md_thermo(&md);
-    print_thermo(run, md.step, &t);
-    int64_t from = md.step;
-    md.list_seconds = md.exchange_seconds = 0;
+    print_thermo(run);
+    int64_t from = md->step;
+    md->list_seconds = md->exchange_seconds = 0;
     double start = MPI_Wtime();
-    status = advance(run, &md, first);
-    print_speed(&md, md.step - from, app_slowest(md.comm, MPI_Wtime() - start));
+    status = app_advance(&run->app, &steps, run);
+    print_speed(md, md->step - from, app_slowest(md->comm, MPI_Wtime() - start));
     if (status == 0 && *run->app.image)
-        status = md_picture(&run->app, &md, run->app.image);
-    md_free(&md);
+        status = md_picture(&run->app, md, run->app.image);
+    md_free(md);
     return status;
 }
 
@@ -190,11 +183,8 @@ enum { BENCHMARK_STEPS = 100, DRIFT_STEPS = 150 };
 
 static int same(const struct run *run, int step, const char *what, double got, double wanted)
 {
-    int good = fabs(got - wanted) <= DIGITS;
-    if (run->app.rank == 0)
-        printf("step %3d %-12s %12.8f, published %12.8f, allowed %g: %s\n", step, what, got, wanted,
-               DIGITS, good ? "right" : "WRONG");
-    return good;
+    return app_judge(&run->app, fabs(got - wanted) <= DIGITS, "step %3d %-12s %12.8f, published %12.8f, allowed %g", step, what, got,
+                     wanted, DIGITS);
 }
 
 static int compare(const struct run *run, const struct md *md, const struct thermo *wanted)
@@ -230,12 +220,10 @@ static int check(void *with)
     double before = md_thermo(&md).conserved;
     go_on(&md, DRIFT_STEPS);
     double drift = md_thermo(&md).conserved - before;
-    int steady = fabs(drift) <= DRIFT;
-    if (run->app.rank == 0)
-        printf("conserved energy per atom changed by %.2e in %d steps, allowed %g: %s\n", drift,
-               DRIFT_STEPS, DRIFT, steady ? "right" : "WRONG");
+    good &= app_judge(&run->app, fabs(drift) <= DRIFT, "conserved energy per atom changed by %.2e in %d steps, allowed %g", drift,
+                      DRIFT_STEPS, DRIFT);
     md_free(&md);
-    return app_verdict(&run->app, good & steady);
+    return app_verdict(&run->app, good);
 }
 
 static int make_problem(void *with)
@@ -249,7 +237,7 @@ static int make_problem(void *with)
 
 int main(int argc, char **argv)
 {
-    static const struct app_parts parts = {make_problem, check, simulate, timed};
+    static const struct app_parts parts = {.problem = make_problem, .check = check, .simulate = simulate, .timed = timed};
     static struct run run = {
         .p = {.density = 0.8442, .temperature = 1.44, .cutoff = 2.5, .skin = 0.3, .dt = 0.005},
         .cells = 20, .seed = 87287, .rebuild = 20, .steps = 100, .thermo = 100};

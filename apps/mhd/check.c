@@ -8,13 +8,6 @@
 
 #include "reference.h"
 
-static int verdict(const struct app *app, int good, const char *line)
-{
-    if (app->rank == 0)
-        printf("%s: %s\n", line, good ? "right" : "WRONG");
-    return good;
-}
-
 static void run_to(struct mhd *m, double end)
 {
     while (m->time < end)
@@ -84,7 +77,7 @@ static int check_seven_waves(const struct app *app)
     for (int c = 0; c < 4; c++) {
         struct mhd m;
         if (!make_tube(&m, RYU_JONES, c < 3 ? c : 0, c < 3 ? 256 : 512))
-            return verdict(app, 0, "the tube cannot be split");
+            return app_judge(app, 0, "the tube cannot be split");
         run_to(&m, END);
         mhd_primitives(&m);
         error[c] = density_error(&m);
@@ -92,14 +85,12 @@ static int check_seven_waves(const struct app *app)
         mhd_free(&m);
     }
     double order = log2(error[0] / error[3]), spread = fmax(fabs(error[1] - error[0]), fabs(error[2] - error[0]));
-    char line[300];
-    snprintf(line, sizeof line,
-             "tube of Ryu and Jones, 256 cells: density off by %.2e on average, allowed %g; with 512 %.2e, order %.2f, allowed %g; between waves by "
-             "%.2f %%, allowed %g %%",
-             error[0], ALLOWED, error[3], order, LEAST, 100 * plateau, 100 * PLATEAU);
-    int good = verdict(app, error[0] < ALLOWED && order > LEAST && plateau < PLATEAU, line);
-    snprintf(line, sizeof line, "the same along x, y and z: differences %.0e, allowed %g", spread, SAME);
-    return verdict(app, spread <= SAME, line) & good;
+    int good = app_judge(app, error[0] < ALLOWED && order > LEAST && plateau < PLATEAU,
+                         "tube of Ryu and Jones, 256 cells: density off by %.2e on average, allowed %g; with 512 %.2e, order %.2f, allowed "
+                         "%g; between waves by "
+                         "%.2f %%, allowed %g %%",
+                         error[0], ALLOWED, error[3], order, LEAST, 100 * plateau, 100 * PLATEAU);
+    return app_judge(app, spread <= SAME, "the same along x, y and z: differences %.0e, allowed %g", spread, SAME) & good;
 }
 
 static int check_brio_wu(const struct app *app)
@@ -107,9 +98,8 @@ static int check_brio_wu(const struct app *app)
     static const double END = 0.1, ALLOWED = 0.002;
     struct mhd m;
     double off[2] = {0, 0};
-    char line[200];
     if (!make_tube(&m, BRIO_WU, 0, BRIO_WU_CELLS))
-        return verdict(app, 0, "the tube cannot be split");
+        return app_judge(app, 0, "the tube cannot be split");
     run_to(&m, END);
     mhd_primitives(&m);
     for (int point = 0; point < BRIO_WU_POINTS; point++) {
@@ -123,9 +113,9 @@ static int check_brio_wu(const struct app *app)
             off[v] += fabs(mean[v] - BRIO_WU_MEANS[point][v]) / BRIO_WU_POINTS;
     }
     mhd_free(&m);
-    snprintf(line, sizeof line, "tube of Brio and Wu, %d cells, means of %d parts: density off by %.2e, field by %.2e, allowed %g", BRIO_WU_CELLS,
-             BRIO_WU_POINTS, off[0], off[1], ALLOWED);
-    return verdict(app, off[0] < ALLOWED && off[1] < ALLOWED, line);
+    return app_judge(app, off[0] < ALLOWED && off[1] < ALLOWED,
+                     "tube of Brio and Wu, %d cells, means of %d parts: density off by %.2e, field by %.2e, allowed %g", BRIO_WU_CELLS,
+                     BRIO_WU_POINTS, off[0], off[1], ALLOWED);
 }
 
 /* After a period everything is as it was: how far it is off, all variables together, in units of the amplitude. */
@@ -161,10 +151,10 @@ static int check_wave(const struct app *app, enum start start, const char *name,
 {
     static const double LEAST = 1.8;
     double coarse = wave_error(start, cells, amplitude), fine = wave_error(start, 2 * cells, amplitude), order = log2(coarse / fine);
-    char line[240];
-    snprintf(line, sizeof line, "%s across %d x %d x %d cells: off by %.2e of its amplitude; with twice as many by %.2e, allowed %g, order %.2f, allowed %g",
-             name, 2 * cells, cells, cells, coarse, fine, allowed, order, LEAST);
-    return verdict(app, fine < allowed && order > LEAST, line);
+    return app_judge(
+        app, fine < allowed && order > LEAST,
+        "%s across %d x %d x %d cells: off by %.2e of its amplitude; with twice as many by %.2e, allowed %g, order %.2f, allowed %g", name,
+        2 * cells, cells, cells, coarse, fine, allowed, order, LEAST);
 }
 
 /* Means of the density over squares of the plane beside those of another code on a finer grid. */
@@ -204,9 +194,8 @@ static int check_vortices(const struct app *app)
     static const double END = 0.5, ALLOWED = 0.0015, SAME = 1e-12, CLOSED = 1e-12;
     struct problem p = {.start = ORSZAG_TANG, .cells = {1, 128, 128}, .gamma = 5.0 / 3, .cfl = 0.8};
     struct mhd m;
-    char line[240];
     if (!mhd_split(&m, MPI_COMM_WORLD, &p))
-        return verdict(app, 0, "the vortices cannot be split");
+        return app_judge(app, 0, "the vortices cannot be split");
     mhd_start(&m);
     struct totals before = mhd_totals(&m);
     run_to(&m, END);
@@ -214,12 +203,10 @@ static int check_vortices(const struct app *app)
     double off = vortices_error(&m), lost = fmax(fabs(after.mass / before.mass - 1), fabs(after.energy / before.energy - 1));
     uint64_t sum = bits(&m);
     mhd_free(&m);
-    snprintf(line, sizeof line, "vortices of Orszag and Tang, 128 x 128 cells: means of the density off by %.2e, allowed %g", off, ALLOWED);
-    int good = verdict(app, off < ALLOWED, line);
-    snprintf(line, sizeof line, "their mass and energy: changed by less than %g", SAME);
-    good &= verdict(app, lost < SAME, line);
-    snprintf(line, sizeof line, "the field's divergence in a cell, by the largest field: below %g", CLOSED);
-    good &= verdict(app, after.divergence < CLOSED, line);
+    int good = app_judge(app, off < ALLOWED, "vortices of Orszag and Tang, 128 x 128 cells: means of the density off by %.2e, allowed %g",
+                         off, ALLOWED);
+    good &= app_judge(app, lost < SAME, "their mass and energy: changed by less than %g", SAME);
+    good &= app_judge(app, after.divergence < CLOSED, "the field's divergence in a cell, by the largest field: below %g", CLOSED);
     if (app->rank == 0)
         printf("sum of their bits: %016llx\n", (unsigned long long)sum);
     return good;

@@ -10,11 +10,27 @@ struct run {
     char start[APP_TEXT_SIZE], axis[APP_TEXT_SIZE], border[3][APP_TEXT_SIZE];
     long cells, n[3], steps, print;
     double end;
+    struct mhd m;
 };
 
-/* Returns 0, or the exit code when there is nothing to go on with. */
-static int print_line(const struct run *run, const struct mhd *m)
+static int step(void *with)
 {
+    struct run *run = with;
+    mhd_step(&run->m, run->end);
+    return 0;
+}
+
+static int is_over(const void *with)
+{
+    const struct run *run = with;
+    return run->m.time >= run->end;
+}
+
+/* Returns 0, or the exit code when there is nothing to go on with. */
+static int print_line(void *with)
+{
+    const struct run *run = with;
+    const struct mhd *m = &run->m;
     struct totals t = mhd_totals(m);
     if (!isfinite(t.energy + m->time))
         return app_refuse(&run->app, APP_WRONG, "step %lld: the gas has no finite energy any more; take a smaller --cfl", (long long)m->step);
@@ -25,88 +41,60 @@ static int print_line(const struct run *run, const struct mhd *m)
     return 0;
 }
 
-static int is_over(const struct run *run, const struct mhd *m)
+static int keep(void *with)
 {
-    return m->step >= run->steps || m->time >= run->end;
-}
-
-static int advance(struct run *run, struct mhd *m)
-{
-    int status = 0;
-    int64_t begin = m->step;
-    app_progress(&run->app, begin, begin, run->steps);
-    while (!is_over(run, m) && status == 0) {
-        mhd_step(m, run->end);
-        if (is_over(run, m) || (run->print > 0 && m->step % run->print == 0))
-            status = print_line(run, m);
-        if (status == 0 && run->app.every > 0 && m->step % run->app.every == 0 && !is_over(run, m))
-            status = mhd_write(&run->app, m);
-        app_progress(&run->app, begin, m->step, run->steps);
-    }
-    if (status == 0 && *run->app.checkpoint)
-        status = mhd_write(&run->app, m);
-    return status;
-}
-
-static void print_speed(const struct mhd *m, int64_t steps, double seconds)
-{
-    double exchange = app_slowest(m->g.comm, m->exchange_seconds);
-    double rate = 1e-6 * (double)steps * m->g.n[0] * m->g.n[1] * m->g.n[2] / seconds;
-    if (m->g.rank == 0 && steps > 0)
-        printf("%lld steps in %.3f s: %.2f million cells/s, %.2f per rank; exchange %.0f %%\n", (long long)steps, seconds, rate,
-               rate / m->g.ranks, 100 * exchange / seconds);
+    const struct run *run = with;
+    return mhd_write(&run->app, &run->m);
 }
 
 static double timed(MPI_Comm comm, int times, void *with)
 {
     struct run *run = with;
     struct problem p = run->p;
-    struct mhd m;
     int d = is_active(&p, 0) ? 0 : 1;
     p.cells[d] *= times;
-    if (!mhd_split(&m, comm, &p)) {
+    if (!mhd_split(&run->m, comm, &p)) {
         grid_refuse(&run->app, p.cells, times, GHOSTS);
         MPI_Abort(MPI_COMM_WORLD, APP_USAGE);
     }
-    mhd_start(&m);
-    MPI_Barrier(comm);
-    double start = MPI_Wtime();
-    for (long s = 0; s < run->steps; s++)
-        mhd_step(&m, INFINITY);
-    double seconds = app_slowest(comm, MPI_Wtime() - start);
-    mhd_free(&m);
+    mhd_start(&run->m);
+    run->end = INFINITY;
+    double seconds = app_time(comm, run->steps, step, run);
+    mhd_free(&run->m);
     return seconds;
 }
 
-static int begin(struct run *run, struct mhd *m)
+static int begin(struct run *run)
 {
     if (*run->app.restart)
-        return mhd_read(&run->app, m);
-    if (!mhd_split(m, MPI_COMM_WORLD, &run->p))
+        return mhd_read(&run->app, &run->m);
+    if (!mhd_split(&run->m, MPI_COMM_WORLD, &run->p))
         return grid_refuse(&run->app, run->p.cells, run->app.ranks, GHOSTS);
-    mhd_start(m);
+    mhd_start(&run->m);
     return 0;
 }
 
 static int simulate(void *with)
 {
     struct run *run = with;
-    struct mhd m;
-    int status = begin(run, &m);
+    struct mhd *m = &run->m;
+    const struct app_steps steps = {
+        .done = &m->step, .last = run->steps, .print = run->print, .step = step, .line = print_line, .keep = keep, .is_over = is_over};
+    int status = begin(run);
     if (status != 0)
         return status;
-    if (run->app.rank == 0)
-        printf("%d x %d x %d cells on %d ranks (%d x %d x %d)\n%8s %14s %16s %16s %16s %12s\n", m.g.n[0], m.g.n[1], m.g.n[2], m.g.ranks,
-               m.g.dims[0], m.g.dims[1], m.g.dims[2], "step", "time", "mass", "energy", "magnetic", "divergence");
-    print_line(run, &m);
-    int64_t from = m.step;
-    m.exchange_seconds = 0;
+    grid_print_size(&m->g);
+    if (m->g.rank == 0)
+        printf("\n%8s %14s %16s %16s %16s %12s\n", "step", "time", "mass", "energy", "magnetic", "divergence");
+    print_line(run);
+    int64_t from = m->step;
+    m->exchange_seconds = 0;
     double start = MPI_Wtime();
-    status = advance(run, &m);
-    print_speed(&m, m.step - from, app_slowest(m.g.comm, MPI_Wtime() - start));
+    status = app_advance(&run->app, &steps, run);
+    grid_print_speed(&m->g, m->step - from, app_slowest(m->g.comm, MPI_Wtime() - start), m->exchange_seconds);
     if (status == 0 && *run->app.image)
-        status = grid_picture(&m.g, &run->app, m.u[DENSITY], 1);
-    mhd_free(&m);
+        status = grid_picture(&m->g, &run->app, m->u[DENSITY], 1);
+    mhd_free(m);
     return status;
 }
 
@@ -153,7 +141,7 @@ static int check(void *with)
 
 int main(int argc, char **argv)
 {
-    static const struct app_parts parts = {make_problem, check, simulate, timed};
+    static const struct app_parts parts = {.problem = make_problem, .check = check, .simulate = simulate, .timed = timed};
     static struct run run = {.p = {.cfl = 0.8, .wave = 0.1}, .start = "orszag-tang", .axis = "x", .cells = 64, .steps = 100, .print = 50, .end = 1e9};
     const struct app_flag flags[] = {
         {"--start", APP_TEXT, run.start, 0, 0, "NAME", "orszag-tang (the default: vortices), brio-wu, ryu-jones, alfven, fast, slow or blast"},

@@ -7,13 +7,6 @@
 
 static const double BARS = 4; /* error bars by which a right answer may be off */
 
-static int verdict(const struct app *app, int good, const char *line)
-{
-    if (app->rank == 0)
-        printf("%s: %s\n", line, good ? "right" : "WRONG");
-    return good;
-}
-
 /* The vectors that Philox' authors publish with it. */
 static int check_philox(const struct app *app)
 {
@@ -31,7 +24,7 @@ static int check_philox(const struct app *app)
         philox(known[v].counter, known[v].key, out);
         good = good && memcmp(out, known[v].out, sizeof out) == 0;
     }
-    return verdict(app, good, "random numbers: 3 published vectors of Philox 4x32-10");
+    return app_judge(app, good, "random numbers: 3 published vectors of Philox 4x32-10");
 }
 
 /* A whole run. */
@@ -48,10 +41,9 @@ static void energy_of(const struct problem *p, int64_t blocks, double *mean, dou
 
 static int compare(const struct app *app, const char *what, double mean, double error, double wanted, double largest)
 {
-    char line[300];
-    snprintf(line, sizeof line, "%.150s: %.5f +- %.5f, published %.5f, allowed %g error bars, these at most %g", what, mean, error,
-             wanted, BARS, largest);
-    return verdict(app, error <= largest && fabs(mean - wanted) <= BARS * error, line);
+    return app_judge(app, error <= largest && fabs(mean - wanted) <= BARS * error,
+                     "%s: %.5f +- %.5f, published %.5f, allowed %g error bars, these at most %g", what, mean, error, wanted, BARS,
+                     largest);
 }
 
 /* Trial functions whose energy is known. */

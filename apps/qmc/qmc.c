@@ -10,43 +10,46 @@ struct run {
     struct problem p;
     char system[APP_TEXT_SIZE], method[APP_TEXT_SIZE];
     long walkers, seed, block, branch, steps;
+    struct qmc q;
 };
 
-static void print_line(const struct run *run, const struct qmc *q)
+static int step(void *with)
 {
+    struct run *run = with;
+    qmc_step(&run->q);
+    return 0;
+}
+
+static int print_line(void *with)
+{
+    const struct run *run = with;
+    const struct qmc *q = &run->q;
     double mean, error;
     const struct averages *a = q->a;
     const struct block *last = &a->done[a->blocks - 1];
     averages_energy(a, &mean, &error);
     if (run->app.rank != 0)
-        return;
+        return 0;
     printf("%10lld %12.4f %12.6f %10.4f", (long long)q->step, (double)q->step * q->p.tau, last->energy / last->weight,
            last->accepted);
     if (a->blocks - a->skipped > 1)
         printf(" %12.6f %10.6f", mean, error);
     printf("\n");
     fflush(stdout);
+    return 0;
 }
 
-static int advance(struct run *run, struct qmc *q)
+static int keep(void *with)
 {
-    int status = 0;
-    int64_t begin = q->step, saved = begin;
-    app_progress(&run->app, begin, begin, run->steps);
-    while (q->step < run->steps && status == 0) {
-        qmc_step(q);
-        if (q->step % q->p.block == 0) {
-            print_line(run, q);
-            if (run->app.every > 0 && q->step - saved >= run->app.every && q->step < run->steps) {
-                status = qmc_write(&run->app, q);
-                saved = q->step;
-            }
-        }
-        app_progress(&run->app, begin, q->step, run->steps);
-    }
-    if (status == 0 && *run->app.checkpoint)
-        status = qmc_write(&run->app, q);
-    return status;
+    const struct run *run = with;
+    return qmc_write(&run->app, &run->q);
+}
+
+/* A checkpoint has whole blocks. */
+static int may_keep(const void *with)
+{
+    const struct run *run = with;
+    return run->q.step % run->q.p.block == 0;
 }
 
 static void print_speed(const struct qmc *q, int64_t steps, double seconds)
@@ -61,16 +64,11 @@ static double timed(MPI_Comm comm, int times, void *with)
 {
     struct run *run = with;
     struct problem p = run->p;
-    struct qmc q;
     p.walkers *= times;
-    walkers_share(&q, comm, &p);
-    qmc_begin(&q);
-    MPI_Barrier(comm);
-    double start = MPI_Wtime();
-    for (long s = 0; s < run->steps; s++)
-        qmc_step(&q);
-    double seconds = app_slowest(comm, MPI_Wtime() - start);
-    walkers_free(&q);
+    walkers_share(&run->q, comm, &p);
+    qmc_begin(&run->q);
+    double seconds = app_time(comm, run->steps, step, run);
+    walkers_free(&run->q);
     return seconds;
 }
 
@@ -98,39 +96,41 @@ static int refuse_steps(const struct run *run, const struct problem *p)
     return 0;
 }
 
-static int begin(struct run *run, struct qmc *q)
+static int begin(struct run *run)
 {
     if (*run->app.restart) {
-        int status = qmc_read(&run->app, q);
+        int status = qmc_read(&run->app, &run->q);
         if (status != 0)
             return status;
     } else {
-        walkers_share(q, MPI_COMM_WORLD, &run->p);
-        qmc_begin(q);
+        walkers_share(&run->q, MPI_COMM_WORLD, &run->p);
+        qmc_begin(&run->q);
     }
-    return refuse_steps(run, &q->p);
+    return refuse_steps(run, &run->q.p);
 }
 
 static int simulate(void *with)
 {
     struct run *run = with;
-    struct qmc q;
-    int status = begin(run, &q);
+    struct qmc *q = &run->q;
+    int status = begin(run);
     if (status != 0)
         return status;
+    const struct app_steps steps = {
+        .done = &q->step, .last = run->steps, .print = q->p.block, .step = step, .line = print_line, .keep = keep, .may_keep = may_keep};
     if (run->app.rank == 0)
         printf("%lld walkers on %d ranks, %s, energy of the trial function about %.4f\n%10s %12s %12s %10s %12s %10s\n",
-               (long long)q.p.walkers, q.ranks, q.p.diffusion ? "diffusion" : "variational", q.p.trial_energy, "step", "time",
+               (long long)q->p.walkers, q->ranks, q->p.diffusion ? "diffusion" : "variational", q->p.trial_energy, "step", "time",
                "block", "accepted", "energy", "error");
     if (*run->app.image)
-        picture_begin(&q);
-    int64_t from = q.step;
+        picture_begin(q);
+    int64_t from = q->step;
     double start = MPI_Wtime();
-    status = advance(run, &q);
-    print_speed(&q, q.step - from, app_slowest(q.comm, MPI_Wtime() - start));
+    status = app_advance(&run->app, &steps, run);
+    print_speed(q, q->step - from, app_slowest(q->comm, MPI_Wtime() - start));
     if (status == 0 && *run->app.image)
-        status = picture_write(&run->app, &q);
-    walkers_free(&q);
+        status = picture_write(&run->app, q);
+    walkers_free(q);
     return status;
 }
 
@@ -160,7 +160,7 @@ static int check(void *with)
 
 int main(int argc, char **argv)
 {
-    static const struct app_parts parts = {make_problem, check, simulate, timed};
+    static const struct app_parts parts = {.problem = make_problem, .check = check, .simulate = simulate, .timed = timed};
     static struct run run = {
         .p = {.distance = 1.4, .tau = 0.01, .settle = 5, .memory = 5},
         .system = "h2", .method = "dmc", .walkers = 1000, .seed = 1, .block = 500, .branch = 5, .steps = 10000};

@@ -2,14 +2,6 @@
 #include "relativity.h"
 
 #include <math.h>
-#include <stdio.h>
-
-static int verdict(const struct app *app, int good, const char *line)
-{
-    if (app->rank == 0)
-        printf("%s: %s\n", line, good ? "right" : "WRONG");
-    return good;
-}
 
 /* Largest difference of the variables from `first` to `last` to the exact ones. */
 static double error_of(const struct spacetime *s, int first, int last)
@@ -61,23 +53,23 @@ static int check_wave(const struct app *app, enum start start, const char *name,
 {
     static const double LEAST = 3.7, MOST = 4.7;
     int64_t fine[3];
-    char line[320];
     for (int d = 0; d < 3; d++)
         fine[d] = coarse[d] > 1 ? 2 * coarse[d] : 1;
     struct outcome a = wave(start, coarse, amplitude, time), b = wave(start, fine, amplitude, time);
     double order = log2(a.metric / b.metric), order_k = log2(a.k / b.k);
-    snprintf(line, sizeof line,
-             "%s of amplitude %g, %lld x %lld x %lld cells, time %g: metric off by %.2e of it, allowed %g; order %.2f, of the curvature %.2f, "
-             "allowed %g to %g",
-             name, amplitude, (long long)coarse[0], (long long)coarse[1], (long long)coarse[2], time, a.metric, allowed, order, order_k, LEAST,
-             MOST);
-    int good = verdict(app, a.metric < allowed && order > LEAST && order < MOST && order_k > LEAST && order_k < MOST, line);
+    int good = app_judge(
+        app, a.metric < allowed && order > LEAST && order < MOST && order_k > LEAST && order_k < MOST,
+        "%s of amplitude %g, %lld x %lld x %lld cells, time %g: metric off by %.2e of it, allowed %g; order %.2f, of the curvature %.2f, "
+        "allowed %g to %g",
+        name, amplitude, (long long)coarse[0], (long long)coarse[1], (long long)coarse[2], time, a.metric, allowed, order, order_k, LEAST,
+        MOST);
     if (start != GAUGE)
         return good;
     double order_h = log2(a.hamiltonian / b.hamiltonian);
-    snprintf(line, sizeof line, "its Hamiltonian constraint: off by %.2e, with half the cell %.2e, order %.2f, allowed %g or more", a.hamiltonian,
-             b.hamiltonian, order_h, LEAST);
-    return verdict(app, order_h > LEAST, line) & good;
+    return app_judge(app, order_h > LEAST,
+                     "its Hamiltonian constraint: off by %.2e, with half the cell %.2e, order %.2f, allowed %g or more", a.hamiltonian,
+                     b.hamiltonian, order_h, LEAST) &
+           good;
 }
 
 /* Noise must not grow exponentially, whatever the resolution: its largest constraint in three spans of time. */
@@ -87,9 +79,8 @@ static int check_noise(const struct app *app, const int64_t cells[3])
     struct problem p = {.start = NOISE, .cells = {cells[0], cells[1], cells[2]}, .amplitude = 1e-10, .courant = 0.25, .dissipation = 0.1};
     struct spacetime s;
     double seen[3] = {0, 0, 0};
-    char line[240];
     if (!relativity_split(&s, MPI_COMM_WORLD, &p))
-        return verdict(app, 0, "the box of noise cannot be split");
+        return app_judge(app, 0, "the box of noise cannot be split");
     relativity_start(&s);
     struct norms start = relativity_norms(&s);
     for (int span = 0; span < 3; span++)
@@ -99,11 +90,12 @@ static int check_noise(const struct app *app, const int64_t cells[3])
                 seen[span] = fmax(seen[span], relativity_norms(&s).hamiltonian);
         }
     relativity_free(&s);
-    snprintf(line, sizeof line,
-             "noise in %lld x %lld x %lld cells: Hamiltonian constraint %.1e at first, no more than %.1e, %.1e and %.1e in times 0 to 2 to 4 to 6; "
-             "the last is %.2f of the one before, allowed %g",
-             (long long)cells[0], (long long)cells[1], (long long)cells[2], start.hamiltonian, seen[0], seen[1], seen[2], seen[2] / seen[1], ALLOWED);
-    return verdict(app, seen[2] < ALLOWED * seen[1], line);
+    return app_judge(app, seen[2] < ALLOWED * seen[1],
+                     "noise in %lld x %lld x %lld cells: Hamiltonian constraint %.1e at first, no more than %.1e, %.1e and %.1e in times 0 "
+                     "to 2 to 4 to 6; "
+                     "the last is %.2f of the one before, allowed %g",
+                     (long long)cells[0], (long long)cells[1], (long long)cells[2], start.hamiltonian, seen[0], seen[1], seen[2],
+                     seen[2] / seen[1], ALLOWED);
 }
 
 /* The boxes of these checks. */

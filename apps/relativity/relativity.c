@@ -9,11 +9,21 @@ struct run {
     struct problem p;
     char start[APP_TEXT_SIZE];
     long cells, n[3], mode[3], steps, print;
+    struct spacetime s;
 };
 
-/* Returns 0, or the exit code when there is nothing to go on with. */
-static int print_line(const struct run *run, const struct spacetime *s)
+static int step(void *with)
 {
+    struct run *run = with;
+    relativity_step(&run->s);
+    return 0;
+}
+
+/* Returns 0, or the exit code when there is nothing to go on with. */
+static int print_line(void *with)
+{
+    const struct run *run = with;
+    const struct spacetime *s = &run->s;
     struct norms n = relativity_norms(s);
     if (!isfinite(n.hamiltonian + n.momentum + n.lapse + n.k))
         return app_refuse(&run->app, APP_WRONG,
@@ -27,83 +37,59 @@ static int print_line(const struct run *run, const struct spacetime *s)
     return 0;
 }
 
-static int advance(struct run *run, struct spacetime *s)
+static int keep(void *with)
 {
-    int status = 0;
-    int64_t begin = s->step;
-    app_progress(&run->app, begin, begin, run->steps);
-    while (s->step < run->steps && status == 0) {
-        relativity_step(s);
-        if (s->step == run->steps || (run->print > 0 && s->step % run->print == 0))
-            status = print_line(run, s);
-        if (status == 0 && run->app.every > 0 && s->step % run->app.every == 0 && s->step < run->steps)
-            status = relativity_write(&run->app, s);
-        app_progress(&run->app, begin, s->step, run->steps);
-    }
-    if (status == 0 && *run->app.checkpoint)
-        status = relativity_write(&run->app, s);
-    return status;
-}
-
-static void print_speed(const struct spacetime *s, int64_t steps, double seconds)
-{
-    double exchange = app_slowest(s->g.comm, s->exchange_seconds);
-    double rate = 1e-6 * (double)steps * s->g.n[0] * s->g.n[1] * s->g.n[2] / seconds;
-    if (s->g.rank == 0 && steps > 0)
-        printf("%lld steps in %.3f s: %.3f million cells/s, %.3f per rank; exchange %.0f %%\n", (long long)steps, seconds, rate,
-               rate / s->g.ranks, 100 * exchange / seconds);
+    const struct run *run = with;
+    return relativity_write(&run->app, &run->s);
 }
 
 static double timed(MPI_Comm comm, int times, void *with)
 {
     struct run *run = with;
     struct problem p = run->p;
-    struct spacetime s;
     p.cells[p.cells[0] > 1 ? 0 : p.cells[1] > 1 ? 1 : 2] *= times;
-    if (!relativity_split(&s, comm, &p)) {
+    if (!relativity_split(&run->s, comm, &p)) {
         grid_refuse(&run->app, p.cells, times, GHOSTS);
         MPI_Abort(MPI_COMM_WORLD, APP_USAGE);
     }
-    relativity_start(&s);
-    MPI_Barrier(comm);
-    double start = MPI_Wtime();
-    for (long n = 0; n < run->steps; n++)
-        relativity_step(&s);
-    double seconds = app_slowest(comm, MPI_Wtime() - start);
-    relativity_free(&s);
+    relativity_start(&run->s);
+    double seconds = app_time(comm, run->steps, step, run);
+    relativity_free(&run->s);
     return seconds;
 }
 
-static int begin(struct run *run, struct spacetime *s)
+static int begin(struct run *run)
 {
     if (*run->app.restart)
-        return relativity_read(&run->app, s);
-    if (!relativity_split(s, MPI_COMM_WORLD, &run->p))
+        return relativity_read(&run->app, &run->s);
+    if (!relativity_split(&run->s, MPI_COMM_WORLD, &run->p))
         return grid_refuse(&run->app, run->p.cells, run->app.ranks, GHOSTS);
-    relativity_start(s);
+    relativity_start(&run->s);
     return 0;
 }
 
 static int simulate(void *with)
 {
     struct run *run = with;
-    struct spacetime s;
-    int status = begin(run, &s);
+    struct spacetime *s = &run->s;
+    const struct app_steps steps = {
+        .done = &s->step, .last = run->steps, .print = run->print, .step = step, .line = print_line, .keep = keep};
+    int status = begin(run);
     if (status != 0)
         return status;
-    if (run->app.rank == 0)
-        printf("%d x %d x %d cells on %d ranks (%d x %d x %d)\n%8s %12s %14s %14s %14s %14s\n", s.g.n[0], s.g.n[1], s.g.n[2], s.g.ranks,
-               s.g.dims[0], s.g.dims[1], s.g.dims[2], "step", "time", "Hamiltonian", "momentum", "lapse - 1", "K");
-    status = print_line(run, &s);
-    int64_t from = s.step;
-    s.exchange_seconds = 0;
+    grid_print_size(&s->g);
+    if (s->g.rank == 0)
+        printf("\n%8s %12s %14s %14s %14s %14s\n", "step", "time", "Hamiltonian", "momentum", "lapse - 1", "K");
+    status = print_line(run);
+    int64_t from = s->step;
+    s->exchange_seconds = 0;
     double start = MPI_Wtime();
     if (status == 0)
-        status = advance(run, &s);
-    print_speed(&s, s.step - from, app_slowest(s.g.comm, MPI_Wtime() - start));
+        status = app_advance(&run->app, &steps, run);
+    grid_print_speed(&s->g, s->step - from, app_slowest(s->g.comm, MPI_Wtime() - start), s->exchange_seconds);
     if (status == 0 && *run->app.image)
-        status = relativity_picture(&run->app, &s);
-    relativity_free(&s);
+        status = relativity_picture(&run->app, s);
+    relativity_free(s);
     return status;
 }
 
@@ -136,7 +122,7 @@ static int check(void *with)
 
 int main(int argc, char **argv)
 {
-    static const struct app_parts parts = {make_problem, check, simulate, timed};
+    static const struct app_parts parts = {.problem = make_problem, .check = check, .simulate = simulate, .timed = timed};
     static struct run run = {
         .p = {.amplitude = -1, .courant = 0.25, .dissipation = 0.1}, .start = "gauge", .cells = 32, .steps = 100, .print = 10};
     const struct app_flag flags[] = {

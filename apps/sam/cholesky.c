@@ -101,14 +101,12 @@ static double timed(MPI_Comm comm, int times, void *with)
 
 static int judge(const struct run *run, const char *what, double got, double allowed)
 {
-    int good = got <= allowed;
-    if (run->app.rank == 0)
-        printf("%s %.2e, allowed %g: %s\n", what, got, allowed, good ? "right" : "WRONG");
-    return good;
+    return app_judge(&run->app, got <= allowed, "%s %.2e, allowed %g", what, got, allowed);
 }
 
-static int simulate(struct run *run)
+static int simulate(void *with)
 {
+    struct run *run = with;
     struct factor f;
     int *order, status = 0;
     struct matrix a = problem(run, 1, &order);
@@ -151,8 +149,9 @@ static int check_one(const struct run *run)
 }
 
 /* A beam and a full matrix; or what the flags say. */
-static int check(struct run *run)
+static int check(void *with)
 {
+    struct run *run = with;
     int good;
     if (*run->file) {
         good = check_one(run);
@@ -189,28 +188,32 @@ static int sensible(const struct run *run)
     return 0;
 }
 
-static int work(struct run *run)
+static int make_problem(void *with)
 {
+    struct run *run = with;
+    sam_set_home(home_of);
+    sam_init();
     int status = sensible(run);
     if (status == 0 && *run->file)
         status = matrix_read(&run->app, run->file, &run->a);
     if (status != 0)
         return status;
     if (run->app.check && run->a.n > MOST_CHECKED)
-        status = app_refuse(&run->app, APP_USAGE, "--check compares with a full matrix: %d rows are more than %d",
-                            run->a.n, MOST_CHECKED);
-    else if (run->app.check)
-        status = check(run);
-    else if (run->app.scaling != APP_NO_SCALING)
-        run->app.quiet = 1, status = app_scaling(&run->app, timed, run);
-    else
-        status = simulate(run);
+        return app_refuse(&run->app, APP_USAGE, "--check compares with a full matrix: %d rows are more than %d", run->a.n, MOST_CHECKED);
+    run->app.quiet |= run->app.scaling != APP_NO_SCALING;
+    return 0;
+}
+
+static void finish(void *with)
+{
+    struct run *run = with;
     matrix_free(&run->a);
-    return status;
+    sam_finish();
 }
 
 int main(int argc, char **argv)
 {
+    static const struct app_parts parts = {.problem = make_problem, .check = check, .simulate = simulate, .timed = timed, .end = finish};
     static struct run run = {.nx = 36, .ny = 5, .nz = 5, .width = 48, .repeat = 1};
     const struct app_flag flags[] = {
         {"--matrix", APP_TEXT, run.file, 0, 0, "FILE", "symmetric, in the Matrix Market's coordinate form"},
@@ -222,13 +225,5 @@ int main(int argc, char **argv)
         {"--repeat", APP_WHOLE, &run.repeat, 1, 10000, "N", "factorisations, of which the fastest is told (1)"},
         {NULL, APP_SWITCH, NULL, 0, 0, NULL, NULL},
     };
-    int status = app_begin(&argc, &argv, &run.app, "sam_cholesky",
-                           "sparse block Cholesky factorisation on shared objects", flags);
-    if (status >= 0)
-        return status;
-    sam_set_home(home_of);
-    sam_init();
-    status = work(&run);
-    sam_finish();
-    return app_end(status);
+    return app_run(argc, argv, &run.app, "sam_cholesky", "sparse block Cholesky factorisation on shared objects", flags, &parts, &run);
 }

@@ -4,13 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 
-static int verdict(const struct app *app, int good, const char *line)
-{
-    if (app->rank == 0)
-        printf("%s: %s\n", line, good ? "right" : "WRONG");
-    return good;
-}
-
 static void converge(struct sweep *s)
 {
     enum { MOST = 200 };
@@ -47,14 +40,13 @@ static int check_manufactured(const struct app *app, enum shape shape, const cha
 {
     static const double LEAST = 1.8;
     int breaks, more;
-    char line[300];
     double coarse = manufactured_error(shape, bricks, twist, &breaks), fine = manufactured_error(shape, 2 * bricks, twist, &more);
     double order = log2(coarse / fine);
-    snprintf(line, sizeof line,
-             "manufactured flux in %s of %lld bricks per direction, twist %g, %d cycles broken: off by %.2e, root mean square, allowed %g; with "
-             "twice as many, %d cycles, %.2e, order %.2f, allowed %g or more",
-             name, (long long)bricks, twist, breaks, coarse, allowed, more, fine, order, LEAST);
-    return verdict(app, coarse < allowed && order > LEAST && (twist == 0 || breaks > 0), line);
+    return app_judge(
+        app, coarse < allowed && order > LEAST && (twist == 0 || breaks > 0),
+        "manufactured flux in %s of %lld bricks per direction, twist %g, %d cycles broken: off by %.2e, root mean square, allowed %g; with "
+        "twice as many, %d cycles, %.2e, order %.2f, allowed %g or more",
+        name, (long long)bricks, twist, breaks, coarse, allowed, more, fine, order, LEAST);
 }
 
 /* Problem 1 of K. Kobayashi, N. Sugimura, Y. Nagaya, 3-D Radiation Transport Benchmark Problems and Results for Simple Geometries with
@@ -70,7 +62,6 @@ static int check_kobayashi(const struct app *app)
     struct problem p = {.which = KOBAYASHI, .shape = HEXAHEDRA, .bricks = 20, .seed = 1, .rays = 1, .tolerance = 1e-4};
     struct sweep s;
     double most[4] = {0, 0, 0, 0}; /* in the source, in the void and at its end, in the shield; without scattering */
-    char line[300];
     sweep_start(&s, MPI_COMM_WORLD, &p);
     converge(&s);
     struct balance b = sweep_balance(&s);
@@ -86,16 +77,17 @@ static int check_kobayashi(const struct app *app)
             printf("  y = %2.0f cm: %.4e (published %.4e, %+.1f %%), without scattering %.4e (%.4e, %+.1f %%)\n", at[1], value[0], SCATTERER[y],
                    100 * (value[0] / SCATTERER[y] - 1), value[1], ABSORBER[y], 100 * (value[1] / ABSORBER[y] - 1));
     }
-    snprintf(line, sizeof line,
-             "Kobayashi's problem 1 in %d cells, %lld iterations: without scattering off by up to %.2f %%, allowed %g; with scattering in the source "
-             "by %.1f %%, allowed %g, along the void %.1f %%, allowed %g, in the shield %.1f %%, allowed %g",
-             s.mesh.cells, (long long)s.iteration, 100 * most[3], 100 * RAYS, 100 * most[0], 100 * SOURCE, 100 * most[1], 100 * VOID,
-             100 * most[2], 100 * SHIELD);
-    int good = verdict(app, most[0] < SOURCE && most[1] < VOID && most[2] < SHIELD && most[3] < RAYS, line);
-    snprintf(line, sizeof line, "its balance of particles: off by %.1e, allowed %g; of %.1f particles %.1f are absorbed, %.1f leave", b.off, SAME,
-             b.source, b.absorbed, b.leaked);
+    int good = app_judge(app, most[0] < SOURCE && most[1] < VOID && most[2] < SHIELD && most[3] < RAYS,
+                         "Kobayashi's problem 1 in %d cells, %lld iterations: without scattering off by up to %.2f %%, allowed %g; with "
+                         "scattering in the source "
+                         "by %.1f %%, allowed %g, along the void %.1f %%, allowed %g, in the shield %.1f %%, allowed %g",
+                         s.mesh.cells, (long long)s.iteration, 100 * most[3], 100 * RAYS, 100 * most[0], 100 * SOURCE, 100 * most[1],
+                         100 * VOID, 100 * most[2], 100 * SHIELD);
     sweep_free(&s);
-    return verdict(app, b.off < SAME, line) & good;
+    return app_judge(app, b.off < SAME,
+                     "its balance of particles: off by %.1e, allowed %g; of %.1f particles %.1f are absorbed, %.1f leave", b.off, SAME,
+                     b.source, b.absorbed, b.leaked) &
+           good;
 }
 
 int sweep_check(const struct app *app)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 32 }; /* fluxes of a message: 8.7 KB; more would let those downwind wait longer */
+enum { MOST = 64 }; /* fluxes of a message: 17 KB; more would let those downwind wait longer */
 
 struct item {
     int cell, ready, none[2]; /* none: for the alignment of what follows */

@@ -19,16 +19,8 @@ static const struct {
     {3, {{{3, 0, 0}, 0.1209877}, {{2, 0, 1}, 0.0907407}, {{2, 1, 0}, 0.0907407}}},
 };
 
-/* Octants in an order in which mirrors at the low sides of the box have what they reflect: going down first. */
-static const int SIGNS[8] = {0, 1, 2, 4, 3, 5, 6, 7}; /* bit d: up in direction d */
-
-static int turn_of(int signs)
-{
-    int turn = 0;
-    while (SIGNS[turn] != signs)
-        turn++;
-    return turn;
-}
+/* Octants are numbered by their signs (bit d: up in direction d) and swept in that order: mirrors at the low sides of the box have what
+ * they reflect, and those down in z come one after the other, then those up in z. When a rank becomes the one upwind across z, others wait. */
 
 double ordinate_flow(const struct bundle *b, int ordinate, const double normal[3])
 {
@@ -43,7 +35,7 @@ static double make_bundle(struct bundle *to, int signs, int k)
     memset(to, 0, sizeof *to);
     to->ordinates = OCTANT[k].ordinates;
     for (int d = 0; d < 3; d++)
-        to->mirror[d] = IN_OCTANT * turn_of(signs ^ 1 << d) + k;
+        to->mirror[d] = IN_OCTANT * (signs ^ 1 << d) + k;
     for (int o = 0; o < to->ordinates; o++) {
         const int *cosine = OCTANT[k].ordinate[o].cosine;
         double square = 0;
@@ -63,7 +55,7 @@ void ordinates_make(struct bundle all[BUNDLES])
 {
     double sum = 0;
     for (int b = 0; b < BUNDLES; b++)
-        sum += make_bundle(&all[b], SIGNS[b / IN_OCTANT], b % IN_OCTANT);
+        sum += make_bundle(&all[b], b / IN_OCTANT, b % IN_OCTANT);
     for (int b = 0; b < BUNDLES; b++)
         all[b].weight /= sum;
 }

@@ -1,5 +1,5 @@
-/* Which rank has which cells: recursive coordinate bisection. A box of cells is cut across its longest side, into parts as large as
- * the numbers of ranks that they are for. */
+/* Which rank has which cells: recursive coordinate bisection. A box of cells is cut across its longest side, of equal ones the last (sweeps
+ * go along it), into parts as large as the numbers of ranks that they are for. */
 #include "sweep.h"
 
 #include <math.h>
@@ -32,7 +32,7 @@ static void cut(struct place *places, int count, int first, int ranks, int *owne
             high = fmax(high, places[c].at[d]);
         }
         extent[d] = high - low;
-        longest = extent[d] > extent[longest] ? d : longest;
+        longest = extent[d] > 0.99 * extent[longest] ? d : longest;
     }
     for (int c = 0; c < count; c++)
         places[c].key = places[c].at[longest];

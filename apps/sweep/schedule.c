@@ -2,7 +2,8 @@
  * cannot agree on an order a cell comes several times, each time with more of them. Cells may wait for each other in a cycle; then the flux
  * through the cycle's face with the least flow is taken from the iteration before.
  *
- * Every rank makes the order of all cells and takes its own out of it, so it is the same for all, and nobody waits in vain. */
+ * Every rank makes the order of all cells and takes its own out of it, so it is the same for all, and nobody waits in vain. The order goes
+ * along z as far as it can, then along y: parts are cut across z first, and a rank downwind shall have the first cells early. */
 #include "sweep.h"
 
 #include <math.h>
@@ -15,9 +16,10 @@ struct graph {
     const struct bundle *b;
     char *up[2];       /* of a face: those that flow along its normal, those that flow against it */
     char *broken;      /* of a face */
+    char *axis;        /* of a face: the direction that its normal is nearest to */
     char *waits;       /* of a cell and ordinate: faces upwind of it that are not there yet */
     char *ready, *done; /* of a cell: those that can be swept, those that have been */
-    int *whole, wholes, whole_taken; /* cells that are ready for all ordinates that are left, and how many of them were taken */
+    int *whole, wholes;              /* cells that are ready for all ordinates that are left; the last comes first */
     int *part, parts, part_taken;    /* cells that are ready for some */
     struct task *task;
     int tasks, most_tasks, breaks;
@@ -52,12 +54,17 @@ static int goes_out(const struct graph *g, int face_of)
 
 static void find_flows(struct graph *g)
 {
-    for (int f = 0; f < g->m->faces; f++)
+    for (int f = 0; f < g->m->faces; f++) {
+        const double *n = g->m->face[f].normal;
+        for (int d = 1; d < 3; d++)
+            if (fabs(n[d]) > fabs(n[(int)g->axis[f]]))
+                g->axis[f] = (char)d;
         for (int o = 0; o < g->b->ordinates; o++) {
             double flow = ordinate_flow(g->b, o, g->m->face[f].normal);
             g->up[0][f] |= (flow > 0) << o;
             g->up[1][f] |= (flow < 0) << o;
         }
+    }
 }
 
 static void become_ready(struct graph *g, int c, int ordinate)
@@ -74,7 +81,7 @@ static void become_ready(struct graph *g, int c, int ordinate)
 static void begin(struct graph *g)
 {
     size_t cells = (size_t)g->m->cells;
-    g->wholes = g->whole_taken = g->parts = g->part_taken = g->tasks = 0;
+    g->wholes = g->parts = g->part_taken = g->tasks = 0;
     memset(g->ready, 0, cells);
     memset(g->done, 0, cells);
     memset(g->waits, 0, BUNDLE * cells);
@@ -97,6 +104,18 @@ static void release(struct graph *g, int c, int ordinate)
         become_ready(g, c, ordinate);
 }
 
+/* What is behind the faces of a cell that go out along an axis. */
+static void release_behind(struct graph *g, int c, int fresh, int axis)
+{
+    for (int k = g->m->cell[c].faces; k < g->m->cell[c + 1].faces; k++) {
+        int face_of = g->m->face_of[k], f = face_at(face_of), other = behind(g->m, face_of);
+        int out = goes_out(g, face_of) & fresh & ~g->broken[f];
+        for (int o = 0; o < g->b->ordinates && other >= 0 && g->axis[f] == axis; o++)
+            if (out >> o & 1)
+                release(g, other, o);
+    }
+}
+
 static void take(struct graph *g, int c)
 {
     int fresh = g->ready[c];
@@ -108,13 +127,10 @@ static void take(struct graph *g, int c)
     g->done[c] |= fresh;
     g->ready[c] = 0;
     *t = (struct task){c, g->done[c], 0};
-    for (int k = g->m->cell[c].faces; k < g->m->cell[c + 1].faces; k++) {
-        int face_of = g->m->face_of[k], other = behind(g->m, face_of), out = goes_out(g, face_of) & fresh & ~g->broken[face_at(face_of)];
-        t->in |= (uint64_t)comes_in(g, face_of) << BUNDLE * (k - g->m->cell[c].faces);
-        for (int o = 0; o < g->b->ordinates && other >= 0; o++)
-            if (out >> o & 1)
-                release(g, other, o);
-    }
+    for (int k = g->m->cell[c].faces; k < g->m->cell[c + 1].faces; k++)
+        t->in |= (uint64_t)comes_in(g, g->m->face_of[k]) << BUNDLE * (k - g->m->cell[c].faces);
+    for (int d = 0; d < 3; d++)
+        release_behind(g, c, fresh, d);
 }
 
 /* A face by which a cell waits for another one, and that one. */
@@ -171,8 +187,8 @@ static void find_order(struct graph *g)
 {
     int left = g->m->cells;
     while (left > 0) {
-        if (g->whole_taken < g->wholes) {
-            take(g, g->whole[g->whole_taken++]);
+        if (g->wholes > 0) {
+            take(g, g->whole[--g->wholes]);
             left--;
         } else if (g->part_taken < g->parts) {
             int c = g->part[g->part_taken++];
@@ -209,17 +225,18 @@ void schedule_make(struct sweep *s, int b)
 {
     const struct mesh *m = &s->mesh;
     size_t cells = (size_t)m->cells, faces = (size_t)m->faces;
-    char *sets = app_memory(3 * faces + (2 + BUNDLE) * cells, 1);
+    char *sets = app_memory(4 * faces + (2 + BUNDLE) * cells, 1);
     int *numbers = app_memory((2 + BUNDLE) * cells, sizeof *numbers);
-    memset(sets, 0, 3 * faces + (2 + BUNDLE) * cells);
+    memset(sets, 0, 4 * faces + (2 + BUNDLE) * cells);
     struct graph g = {
         .m = m,
         .b = &s->bundle[b],
         .up = {sets, sets + faces},
         .broken = sets + 2 * faces,
-        .ready = sets + 3 * faces,
-        .done = sets + 3 * faces + cells,
-        .waits = sets + 3 * faces + 2 * cells,
+        .axis = sets + 3 * faces,
+        .ready = sets + 4 * faces,
+        .done = sets + 4 * faces + cells,
+        .waits = sets + 4 * faces + 2 * cells,
         .whole = numbers,
         .seen = numbers + cells,
         .part = numbers + 2 * cells,

@@ -10,11 +10,27 @@ struct run {
     char which[APP_TEXT_SIZE], shape[APP_TEXT_SIZE];
     long bricks, seed, steps, print;
     int no_rays;
+    struct sweep s;
 };
 
-/* Returns 0, or the exit code when there is nothing to go on with. */
-static int print_line(const struct run *run, const struct sweep *s)
+static int step(void *with)
 {
+    struct run *run = with;
+    sweep_iterate(&run->s);
+    return 0;
+}
+
+static int is_over(const void *with)
+{
+    const struct run *run = with;
+    return sweep_is_over(&run->s);
+}
+
+/* Returns 0, or the exit code when there is nothing to go on with. */
+static int print_line(void *with)
+{
+    const struct run *run = with;
+    const struct sweep *s = &run->s;
     struct balance b = sweep_balance(s);
     if (!isfinite(s->change))
         return app_refuse(&run->app, APP_WRONG, "iteration %lld: the flux is no number any more; take a smaller --jitter or --twist",
@@ -29,23 +45,10 @@ static int print_line(const struct run *run, const struct sweep *s)
     return 0;
 }
 
-static int advance(struct run *run, struct sweep *s)
+static int keep(void *with)
 {
-    int status = 0;
-    int64_t begin = s->iteration;
-    app_progress(&run->app, begin, begin, run->steps);
-    while (s->iteration < run->steps && !sweep_is_over(s) && status == 0) {
-        sweep_iterate(s);
-        int is_end = s->iteration == run->steps || sweep_is_over(s);
-        if (is_end || (run->print > 0 && s->iteration % run->print == 0))
-            status = print_line(run, s);
-        if (status == 0 && run->app.every > 0 && s->iteration % run->app.every == 0 && !is_end)
-            status = sweep_write(&run->app, s);
-        app_progress(&run->app, begin, s->iteration, run->steps);
-    }
-    if (status == 0 && *run->app.checkpoint)
-        status = sweep_write(&run->app, s);
-    return status;
+    const struct run *run = with;
+    return sweep_write(&run->app, &run->s);
 }
 
 static void print_speed(const struct sweep *s, int64_t iterations)
@@ -73,28 +76,35 @@ static double timed(MPI_Comm comm, int times, void *with)
     return seconds;
 }
 
+static int begin(struct run *run)
+{
+    if (*run->app.restart)
+        return sweep_read(&run->app, &run->s);
+    sweep_start(&run->s, MPI_COMM_WORLD, &run->p);
+    return 0;
+}
+
 static int simulate(void *with)
 {
     struct run *run = with;
-    struct sweep s;
-    if (*run->app.restart) {
-        int status = sweep_read(&run->app, &s);
-        if (status != 0)
-            return status;
-    } else {
-        sweep_start(&s, MPI_COMM_WORLD, &run->p);
-    }
+    struct sweep *s = &run->s;
+    const struct app_steps steps = {
+        .done = &s->iteration, .last = run->steps, .print = run->print, .step = step, .line = print_line, .keep = keep, .is_over = is_over};
+    int status = begin(run);
+    if (status != 0)
+        return status;
     if (run->app.rank == 0)
-        printf("%d cells, %d faces on %d ranks; %d cycles broken\n%8s %14s %14s %14s %10s\n", s.mesh.cells, s.mesh.faces, s.ranks, s.breaks,
+        printf("%d cells, %d faces on %d ranks; %d cycles broken\n%8s %14s %14s %14s %10s\n", s->mesh.cells, s->mesh.faces, s->ranks, s->breaks,
                "step", "change", "absorbed", "leaked", "balance");
-    int64_t from = s.iteration;
-    int status = from > 0 && (from >= run->steps || sweep_is_over(&s)) ? print_line(run, &s) : 0;
+    int64_t from = s->iteration;
+    if (from > 0 && (from >= run->steps || sweep_is_over(s)))
+        status = print_line(run);
     if (status == 0)
-        status = advance(run, &s);
-    print_speed(&s, s.iteration - from);
+        status = app_advance(&run->app, &steps, run);
+    print_speed(s, s->iteration - from);
     if (status == 0 && *run->app.image)
-        status = sweep_picture(&run->app, &s);
-    sweep_free(&s);
+        status = sweep_picture(&run->app, s);
+    sweep_free(s);
     return status;
 }
 
@@ -120,7 +130,7 @@ static int check(void *with)
 
 int main(int argc, char **argv)
 {
-    static const struct app_parts parts = {make_problem, check, simulate, timed};
+    static const struct app_parts parts = {.problem = make_problem, .check = check, .simulate = simulate, .timed = timed};
     static struct run run = {.p = {.tolerance = 1e-6}, .which = "kobayashi", .shape = "hexahedra", .bricks = 20, .seed = 1, .steps = 100, .print = 1};
     const struct app_flag flags[] = {
         {"--case", APP_TEXT, run.which, 0, 0, "NAME", "kobayashi (the default: source, void, shield) or manufactured"},

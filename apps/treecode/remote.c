@@ -8,7 +8,7 @@
 
 enum { QUESTION, ANSWER, DONE, STOP };
 /* Levels of the tree in an answer: fewer ways to and fro, more bytes. */
-enum { ANSWER_LEVELS = 2 };
+enum { ANSWER_LEVELS = 3 };
 
 struct sending {
     MPI_Request request;

@@ -16,22 +16,24 @@ struct problem {
     double ratio; /* of the time after a step to that before it */
 };
 
+struct clock {
+    int64_t step;
+    double first_energy, first_potential;
+};
+
 struct run {
     struct app app;
     struct problem p;
     char start[APP_TEXT_SIZE];
     long bodies, seed, steps, sample, every_line;
+    struct universe u;
+    struct clock c;
 };
 
 struct head {
     struct problem p;
     int64_t step;
     double time, first_energy, first_potential;
-};
-
-struct clock {
-    int64_t step;
-    double first_energy, first_potential;
 };
 
 static void kick(struct universe *u, double dt)
@@ -115,8 +117,19 @@ static double momentum_part(const struct sums *s)
     return momentum(s) / sqrt(2 * s->kinetic * s->mass);
 }
 
-static void print_line(const struct run *run, const struct universe *u, const struct clock *c)
+static int next(void *with)
 {
+    struct run *run = with;
+    step(&run->p, &run->u);
+    run->c.step++;
+    return 0;
+}
+
+static int print_line(void *with)
+{
+    const struct run *run = with;
+    const struct universe *u = &run->u;
+    const struct clock *c = &run->c;
     struct sums s = sum_up(u);
     uint64_t interactions = all_interactions(u);
     if (run->app.rank == 0) {
@@ -125,6 +138,7 @@ static void print_line(const struct run *run, const struct universe *u, const st
                (double)interactions / (double)u->total);
         fflush(stdout);
     }
+    return 0;
 }
 
 static void print_errors(const struct run *run, const struct universe *u)
@@ -137,8 +151,11 @@ static void print_errors(const struct run *run, const struct universe *u)
                e.sample, 100 * e.rms, 100 * e.percentile99, 100 * e.largest);
 }
 
-static int write_checkpoint(const struct run *run, const struct universe *u, const struct clock *c)
+static int keep(void *with)
 {
+    const struct run *run = with;
+    const struct universe *u = &run->u;
+    const struct clock *c = &run->c;
     struct head head;
     memset(&head, 0, sizeof head);
     head.p = run->p;
@@ -150,8 +167,10 @@ static int write_checkpoint(const struct run *run, const struct universe *u, con
     return app_checkpoint_write(&run->app, u->tree.comm, run->app.checkpoint, &state);
 }
 
-static int begin(struct run *run, struct universe *u, struct clock *c)
+static int begin(struct run *run)
 {
+    struct universe *u = &run->u;
+    struct clock *c = &run->c;
     struct head head;
     struct app_state state = {&head, sizeof head, NULL, sizeof(struct body), 0};
     if (*run->app.restart == '\0') {
@@ -172,25 +191,6 @@ static int begin(struct run *run, struct universe *u, struct clock *c)
     return 0;
 }
 
-static int advance(struct run *run, struct universe *u, struct clock *c)
-{
-    int status = 0;
-    int64_t from = c->step;
-    app_progress(&run->app, from, from, run->steps);
-    while (c->step < run->steps && status == 0) {
-        step(&run->p, u);
-        c->step++;
-        if (c->step == run->steps || (run->every_line > 0 && c->step % run->every_line == 0))
-            print_line(run, u, c);
-        if (run->app.every > 0 && c->step % run->app.every == 0 && c->step < run->steps)
-            status = write_checkpoint(run, u, c);
-        app_progress(&run->app, from, c->step, run->steps);
-    }
-    if (status == 0 && *run->app.checkpoint)
-        status = write_checkpoint(run, u, c);
-    return status;
-}
-
 /* Bodies and interactions per second over `steps` forces. */
 static void print_speed(const struct run *run, const struct universe *u, int64_t steps)
 {
@@ -205,26 +205,27 @@ static void print_speed(const struct run *run, const struct universe *u, int64_t
 static int simulate(void *with)
 {
     struct run *run = with;
-    struct universe u;
-    struct clock c;
-    int status = begin(run, &u, &c);
+    struct universe *u = &run->u;
+    const struct app_steps steps = {
+        .done = &run->c.step, .last = run->steps, .print = run->every_line, .step = next, .line = print_line, .keep = keep};
+    int status = begin(run);
     if (status != 0)
         return status;
     if (run->app.rank == 0)
         printf("%lld bodies on %d ranks, softening %.3g\n%7s %11s %13s %13s %13s %11s %9s\n",
-               (long long)u.total, run->app.ranks, u.softening, "step", "time", "kinetic", "potential",
+               (long long)u->total, run->app.ranks, u->softening, "step", "time", "kinetic", "potential",
                "energy change", "momentum", "work/body");
-    print_line(run, &u, &c);
-    print_errors(run, &u);
-    u.force_seconds = 0;
-    int64_t from = c.step;
-    status = advance(run, &u, &c);
-    print_speed(run, &u, c.step - from);
-    if (c.step > from)
-        print_errors(run, &u);
+    print_line(run);
+    print_errors(run, u);
+    u->force_seconds = 0;
+    int64_t from = run->c.step;
+    status = app_advance(&run->app, &steps, run);
+    print_speed(run, u, run->c.step - from);
+    if (run->c.step > from)
+        print_errors(run, u);
     if (status == 0 && *run->app.image)
-        status = picture(&run->app, &u, run->p.start == SPHERE ? 1.05 : 2, run->app.image);
-    close_universe(&u);
+        status = picture(&run->app, u, run->p.start == SPHERE ? 1.05 : 2, run->app.image);
+    close_universe(u);
     return status;
 }
 
@@ -232,15 +233,11 @@ static double timed(MPI_Comm comm, int times, void *with)
 {
     struct run *run = with;
     struct problem p = run->p;
-    struct universe u;
-    p.bodies *= times;
-    start(&p, comm, &u);
-    MPI_Barrier(comm);
-    double begin = MPI_Wtime();
-    for (long s = 0; s < run->steps; s++)
-        step(&p, &u);
-    double seconds = app_slowest(comm, MPI_Wtime() - begin);
-    close_universe(&u);
+    run->p.bodies *= times;
+    start(&run->p, comm, &run->u);
+    double seconds = app_time(comm, run->steps, next, run);
+    close_universe(&run->u);
+    run->p = p;
     return seconds;
 }
 
@@ -250,10 +247,7 @@ enum { CHECK_BODIES = 10000, SPHERE_STEPS = 200, CHECK_STEPS = 10, CHECK_SAMPLE 
 
 static int judge(const struct run *run, const char *what, double got, double limit)
 {
-    int good = fabs(got) <= limit;
-    if (run->app.rank == 0)
-        printf("  %-38s %10.2e, allowed %g: %s\n", what, got, limit, good ? "right" : "WRONG");
-    return good;
+    return app_judge(&run->app, fabs(got) <= limit, "  %-38s %10.2e, allowed %g", what, got, limit);
 }
 
 static int check_one(struct run *run, enum start kind, const char *name)
@@ -318,7 +312,7 @@ static int settle(void *with)
 
 int main(int argc, char **argv)
 {
-    static const struct app_parts parts = {settle, check, simulate, timed};
+    static const struct app_parts parts = {.problem = settle, .check = check, .simulate = simulate, .timed = timed};
     static struct run run = {
         .p = {.accuracy = 1e-3, .redshift = 24, .dt = 0.01},
         .start = "plummer", .bodies = 25000, .seed = 1, .steps = 10, .sample = 500, .every_line = 10};

@@ -2,14 +2,6 @@
 #include "vortex.h"
 
 #include <math.h>
-#include <stdio.h>
-
-static int verdict(const struct app *app, int good, const char *line)
-{
-    if (app->rank == 0)
-        printf("%s: %s\n", line, good ? "right" : "WRONG");
-    return good;
-}
 
 /* How fast a thin ring goes along its axis. */
 static double speed_of(int64_t around, double smoothing)
@@ -35,14 +27,14 @@ static double thin_ring(double smoothing)
 static int check_ring(const struct app *app)
 {
     static const double THICK = 1e-3, THIN = 2.5e-4, AGREE = 1e-6;
-    char line[200];
     double thick = speed_of(400, 0.1), thin = speed_of(800, 0.05), coarse = speed_of(200, 0.1);
     double off_thick = thick / thin_ring(0.1) - 1, off_thin = thin / thin_ring(0.05) - 1;
-    snprintf(line, sizeof line, "speed of a ring with core 0.1: %.5f, thin rings' %.5f, off by %.1e; with 0.05 by %.1e, allowed %g and %g", thick,
-             thin_ring(0.1), off_thick, off_thin, THICK, THIN);
-    int good = verdict(app, fabs(off_thick) < THICK && fabs(off_thin) < THIN, line);
-    snprintf(line, sizeof line, "the same with half the particles: differs by %.1e, allowed %g", fabs(coarse / thick - 1), AGREE);
-    return verdict(app, fabs(coarse / thick - 1) < AGREE, line) & good;
+    int good = app_judge(app, fabs(off_thick) < THICK && fabs(off_thin) < THIN,
+                         "speed of a ring with core 0.1: %.5f, thin rings' %.5f, off by %.1e; with 0.05 by %.1e, allowed %g and %g", thick,
+                         thin_ring(0.1), off_thick, off_thin, THICK, THIN);
+    return app_judge(app, fabs(coarse / thick - 1) < AGREE, "the same with half the particles: differs by %.1e, allowed %g",
+                     fabs(coarse / thick - 1), AGREE) &
+           good;
 }
 
 /* Two rings at time 2, and at the beginning. */
@@ -70,13 +62,9 @@ static int check_meeting(const struct app *app)
         impulse = fmax(impulse, fabs(after.impulse[d] - before.impulse[d]) / fabs(before.impulse[2]));
     }
     double order = log2(fabs((twice.stretched - half.stretched) / (half.stretched - after.stretched)));
-    char line[200];
-    snprintf(line, sizeof line, "two rings: total vorticity changed by %.1e, allowed %g", lost, KEPT);
-    int good = verdict(app, lost < KEPT, line);
-    snprintf(line, sizeof line, "their impulse by %.1e, allowed %g", impulse, IMPULSE);
-    good &= verdict(app, impulse < IMPULSE, line);
-    snprintf(line, sizeof line, "steps in time: order %.2f, allowed %g", order, LEAST);
-    return verdict(app, order > LEAST, line) & good;
+    int good = app_judge(app, lost < KEPT, "two rings: total vorticity changed by %.1e, allowed %g", lost, KEPT);
+    good &= app_judge(app, impulse < IMPULSE, "their impulse by %.1e, allowed %g", impulse, IMPULSE);
+    return app_judge(app, order > LEAST, "steps in time: order %.2f, allowed %g", order, LEAST) & good;
 }
 
 int vortex_check(const struct app *app)

@@ -8,41 +8,45 @@ struct run {
     struct app app;
     struct problem p;
     long around, layers, rings, steps, print;
+    struct vortex v;
 };
 
-/* Returns 0, or the exit code when there is nothing to go on with. */
-static int look(const struct run *run, const struct vortex *v)
+static int look(const struct run *run, const struct invariants *i)
 {
+    if (isfinite(i->stretched + i->centre[0] + i->centre[1] + i->centre[2]))
+        return 0;
+    return app_refuse(&run->app, APP_WRONG,
+                      "step %lld: the vorticity has grown beyond all numbers, for it was stretched more than the particles resolve; take "
+                      "more of them, a larger --smoothing, a smaller --dt or fewer --steps",
+                      (long long)run->v.step);
+}
+
+/* Returns 0, or the exit code when there is nothing to go on with. */
+static int step(void *with)
+{
+    struct run *run = with;
+    vortex_step(&run->v);
+    struct invariants i = vortex_invariants(&run->v);
+    return look(run, &i);
+}
+
+static int print_line(void *with)
+{
+    const struct run *run = with;
+    const struct vortex *v = &run->v;
     struct invariants i = vortex_invariants(v);
-    if (!isfinite(i.stretched + i.centre[0] + i.centre[1] + i.centre[2]))
-        return app_refuse(&run->app, APP_WRONG,
-                          "step %lld: the vorticity has grown beyond all numbers, for it was stretched more than the particles resolve; take "
-                          "more of them, a larger --smoothing, a smaller --dt or fewer --steps",
-                          (long long)v->step);
-    int print = v->step == run->steps || (run->print > 0 && v->step % run->print == 0);
-    if (print && run->app.rank == 0) {
+    if (run->app.rank == 0) {
         printf("%8lld %10.4f %14.8f %14.8f %14.8f %14.8f %14.8f\n", (long long)v->step, (double)v->step * v->p.dt, i.centre[2],
                i.impulse[0], i.impulse[1], i.impulse[2], i.stretched);
         fflush(stdout);
     }
-    return 0;
+    return look(run, &i);
 }
 
-static int advance(struct run *run, struct vortex *v)
+static int keep(void *with)
 {
-    int status = 0;
-    int64_t begin = v->step;
-    app_progress(&run->app, begin, begin, run->steps);
-    while (v->step < run->steps && status == 0) {
-        vortex_step(v);
-        status = look(run, v);
-        if (status == 0 && run->app.every > 0 && v->step % run->app.every == 0 && v->step < run->steps)
-            status = vortex_write(&run->app, v);
-        app_progress(&run->app, begin, v->step, run->steps);
-    }
-    if (status == 0 && *run->app.checkpoint)
-        status = vortex_write(&run->app, v);
-    return status;
+    const struct run *run = with;
+    return vortex_write(&run->app, &run->v);
 }
 
 static void print_speed(const struct vortex *v, int64_t steps, double seconds)
@@ -59,44 +63,44 @@ static double timed(MPI_Comm comm, int times, void *with)
 {
     struct run *run = with;
     struct problem p = run->p;
-    struct vortex v;
     p.around = lround((double)p.around * sqrt((double)times));
-    vortex_share(&v, comm, &p);
-    vortex_start(&v);
-    MPI_Barrier(comm);
-    double start = MPI_Wtime();
-    for (long s = 0; s < run->steps; s++)
-        vortex_step(&v);
-    double seconds = app_slowest(comm, MPI_Wtime() - start);
-    vortex_free(&v);
+    vortex_share(&run->v, comm, &p);
+    vortex_start(&run->v);
+    double seconds = app_time(comm, run->steps, step, run);
+    vortex_free(&run->v);
     return seconds;
+}
+
+static int begin(struct run *run)
+{
+    if (*run->app.restart)
+        return vortex_read(&run->app, &run->v);
+    vortex_share(&run->v, MPI_COMM_WORLD, &run->p);
+    vortex_start(&run->v);
+    return 0;
 }
 
 static int simulate(void *with)
 {
     struct run *run = with;
-    struct vortex v;
-    int status = 0;
-    if (*run->app.restart) {
-        status = vortex_read(&run->app, &v);
-        if (status != 0)
-            return status;
-    } else {
-        vortex_share(&v, MPI_COMM_WORLD, &run->p);
-        vortex_start(&v);
-    }
+    struct vortex *v = &run->v;
+    const struct app_steps steps = {
+        .done = &v->step, .last = run->steps, .print = run->print, .step = step, .line = print_line, .keep = keep};
+    int status = begin(run);
+    if (status != 0)
+        return status;
     if (run->app.rank == 0)
-        printf("%lld particles on %d ranks\n%8s %10s %14s %14s %14s %14s %14s\n", (long long)v.all, v.ranks, "step", "time", "height",
+        printf("%lld particles on %d ranks\n%8s %10s %14s %14s %14s %14s %14s\n", (long long)v->all, v->ranks, "step", "time", "height",
                "impulse x", "y", "z", "strength");
-    look(run, &v);
-    int64_t from = v.step;
-    v.exchange_seconds = 0;
+    print_line(run);
+    int64_t from = v->step;
+    v->exchange_seconds = 0;
     double start = MPI_Wtime();
-    status = advance(run, &v);
-    print_speed(&v, v.step - from, app_slowest(v.comm, MPI_Wtime() - start));
+    status = app_advance(&run->app, &steps, run);
+    print_speed(v, v->step - from, app_slowest(v->comm, MPI_Wtime() - start));
     if (status == 0 && *run->app.image)
-        status = vortex_picture(&run->app, &v);
-    vortex_free(&v);
+        status = vortex_picture(&run->app, v);
+    vortex_free(v);
     return status;
 }
 
@@ -115,7 +119,7 @@ static int check(void *with)
 
 int main(int argc, char **argv)
 {
-    static const struct app_parts parts = {make_problem, check, simulate, timed};
+    static const struct app_parts parts = {.problem = make_problem, .check = check, .simulate = simulate, .timed = timed};
     static struct run run = {
         .p = {.core = 0.3, .smoothing = 0.15, .distance = 2.6, .tilt = 15, .dt = 0.1},
         .around = 100, .layers = 3, .rings = 2, .steps = 100, .print = 10};

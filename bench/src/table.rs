@@ -51,8 +51,12 @@ pub fn number(value: f64) -> String {
         v if v >= 99.95 => 0,
         v if v >= 9.995 => 1,
         v if v >= 0.9995 => 2,
-        _ => 3,
+        v if v >= 0.00995 => 3,
+        v if v < 1e-9 => 0,
+        // As many digits as the others have that are not 0.
+        v => 2 - v.log10().floor() as i32,
     };
+    let digits = usize::try_from(digits).unwrap_or(0);
     format!("{value:.digits$}")
 }
 

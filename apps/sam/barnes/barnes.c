@@ -7,21 +7,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct clock {
+    int64_t step;
+    double first_energy, first_potential;
+};
+
 struct run {
     struct app app;
     long bodies, steps, seed, sample, lines;
     double dt, accuracy, softening;
+    struct universe u;
+    struct clock c;
 };
 
 /* What a checkpoint has beside the bodies. */
 struct head {
     int64_t total, step;
     double dt, softening, accuracy, first_energy, first_potential;
-};
-
-struct clock {
-    int64_t step;
-    double first_energy, first_potential;
 };
 
 static void open_universe(struct run *run, struct universe *u)
@@ -92,14 +94,26 @@ static double energy_change(const struct sums *s, const struct clock *c)
     return (s->kinetic + s->potential - c->first_energy) / fabs(c->first_potential);
 }
 
-static void print_line(const struct run *run, struct universe *u, const struct clock *c)
+static int next(void *with)
 {
+    struct run *run = with;
+    step(run, &run->u);
+    run->c.step++;
+    return 0;
+}
+
+static int print_line(void *with)
+{
+    struct run *run = with;
+    struct universe *u = &run->u;
+    const struct clock *c = &run->c;
     struct sums s = sum_up(u);
     if (run->app.rank == 0)
         printf("%7lld %11.6f %13.8f %13.8f %13.3e %11.3e %9.0f\n", (long long)c->step,
                (double)c->step * run->dt, s.kinetic, s.potential, energy_change(&s, c), s.momentum / s.speed,
                (double)s.interactions / (double)u->total);
     fflush(stdout);
+    return 0;
 }
 
 static void print_bits(const struct run *run, const struct sums *s)
@@ -118,8 +132,11 @@ static void print_errors(const struct run *run, struct universe *u)
                e.sample, 100 * e.rms, 100 * u->accuracy, 100 * e.percentile99, 100 * e.largest);
 }
 
-static int write_checkpoint(struct run *run, struct universe *u, const struct clock *c)
+static int keep(void *with)
 {
+    const struct run *run = with;
+    const struct universe *u = &run->u;
+    const struct clock *c = &run->c;
     struct head head = {u->total, c->step, run->dt, u->softening, u->accuracy, c->first_energy, c->first_potential};
     struct app_state state = {&head, sizeof head, u->bodies, sizeof *u->bodies, u->count};
     sam_barrier();
@@ -156,25 +173,6 @@ static int begin(struct run *run, struct universe *u, struct clock *c)
     return 0;
 }
 
-static int advance(struct run *run, struct universe *u, struct clock *c)
-{
-    int status = 0;
-    int64_t from = c->step;
-    app_progress(&run->app, from, from, run->steps);
-    while (c->step < run->steps && status == 0) {
-        step(run, u);
-        c->step++;
-        if (c->step == run->steps || (run->lines > 0 && c->step % run->lines == 0))
-            print_line(run, u, c);
-        if (run->app.every > 0 && c->step % run->app.every == 0 && c->step < run->steps)
-            status = write_checkpoint(run, u, c);
-        app_progress(&run->app, from, c->step, run->steps);
-    }
-    if (status == 0 && *run->app.checkpoint)
-        status = write_checkpoint(run, u, c);
-    return status;
-}
-
 static void print_speed(const struct run *run, struct universe *u, int64_t forces)
 {
     sam_counters counters;
@@ -188,46 +186,46 @@ static void print_speed(const struct run *run, struct universe *u, int64_t force
                 (long long)forces, seconds, run->app.ranks, (double)u->total * (double)forces / seconds, mine[0], mine[1]);
 }
 
-static int simulate(struct run *run)
+static int simulate(void *with)
 {
-    struct universe u;
-    struct clock c;
-    int status = begin(run, &u, &c);
+    struct run *run = with;
+    struct universe *u = &run->u;
+    const struct app_steps steps = {
+        .done = &run->c.step, .last = run->steps, .print = run->lines, .step = next, .line = print_line, .keep = keep};
+    int status = begin(run, u, &run->c);
     if (status != 0)
         return status;
     if (run->app.rank == 0)
-        printf("%lld bodies, softening %.3g\n%7s %11s %13s %13s %13s %11s %9s\n", (long long)u.total, u.softening, "step",
+        printf("%lld bodies, softening %.3g\n%7s %11s %13s %13s %13s %11s %9s\n", (long long)u->total, u->softening, "step",
                "time", "kinetic", "potential", "energy change", "momentum", "work/body");
-    print_line(run, &u, &c);
-    print_errors(run, &u);
-    int64_t from = c.step;
-    u.seconds = 0;
-    status = advance(run, &u, &c);
-    print_speed(run, &u, c.step - from);
-    if (c.step > from)
-        print_errors(run, &u);
-    struct sums end = sum_up(&u);
+    print_line(run);
+    print_errors(run, u);
+    int64_t from = run->c.step;
+    u->seconds = 0;
+    status = app_advance(&run->app, &steps, run);
+    print_speed(run, u, run->c.step - from);
+    if (run->c.step > from)
+        print_errors(run, u);
+    struct sums end = sum_up(u);
     print_bits(run, &end);
     if (status == 0 && *run->app.image)
-        status = picture(&u, run->app.image);
-    close_universe(&u);
+        status = picture(u, run->app.image);
+    close_universe(u);
     return status;
 }
 
 static int judge(const struct run *run, const char *what, double got, double limit)
 {
-    int good = fabs(got) <= limit;
-    if (run->app.rank == 0)
-        printf("  %-38s %10.2e, allowed %g: %s\n", what, got, limit, good ? "right" : "WRONG");
-    return good;
+    return app_judge(&run->app, fabs(got) <= limit, "  %-38s %10.2e, allowed %g", what, got, limit);
 }
 
 /* Limits of --check. Energy and momentum: some times what is seen. */
 static const double RMS = 1e-3, ENERGY = 2e-4, MOMENTUM = 2e-4;
 enum { CHECK_BODIES = 10000, CHECK_STEPS = 10, CHECK_SAMPLE = 500 };
 
-static int check(struct run *run)
+static int check(void *with)
 {
+    struct run *run = with;
     struct universe u;
     run->bodies = CHECK_BODIES;
     run->accuracy = RMS;
@@ -252,9 +250,12 @@ static int check(struct run *run)
     return app_verdict(&run->app, good);
 }
 
-static int sensible(const struct run *run)
+static int sensible(void *with)
 {
+    const struct run *run = with;
     const struct app *app = &run->app;
+    sam_set_home(home_of);
+    sam_init();
     if (app->scaling != APP_NO_SCALING)
         return app_refuse(app, APP_USAGE, "no --scaling here: shared objects are all ranks'; see hpvm bench sam");
     if (run->bodies / app->ranks > 100000000)
@@ -263,8 +264,15 @@ static int sensible(const struct run *run)
     return 0;
 }
 
+static void finish(void *with)
+{
+    (void)with;
+    sam_finish();
+}
+
 int main(int argc, char **argv)
 {
+    static const struct app_parts parts = {.problem = sensible, .check = check, .simulate = simulate, .end = finish};
     static struct run run = {.bodies = 25000, .steps = 10, .seed = 1, .sample = 500, .lines = 10, .dt = 0.01, .accuracy = 1e-3};
     const struct app_flag flags[] = {
         {"--bodies", APP_WHOLE, &run.bodies, 2, 1e12, "N", "how many (25000, the paper's)"},
@@ -277,14 +285,5 @@ int main(int argc, char **argv)
         {"--lines", APP_WHOLE, &run.lines, 0, 1e9, "N", "steps between lines of output (10)"},
         {NULL, APP_SWITCH, NULL, 0, 0, NULL, NULL},
     };
-    int status = app_begin(&argc, &argv, &run.app, "sam_barnes", "gravity of N bodies on shared objects", flags);
-    if (status >= 0)
-        return status;
-    sam_set_home(home_of);
-    sam_init();
-    status = sensible(&run);
-    if (status == 0)
-        status = run.app.check ? check(&run) : simulate(&run);
-    sam_finish();
-    return app_end(status);
+    return app_run(argc, argv, &run.app, "sam_barnes", "gravity of N bodies on shared objects", flags, &parts, &run);
 }

@@ -38,9 +38,7 @@ static long dimension_of(const struct system *s, const struct basis *b)
 
 static int judge(const struct run *run, const char *what, long got, long expected)
 {
-    if (run->app.rank == 0)
-        printf("%s: %ld, expected %ld: %s\n", what, got, expected, got == expected ? "right" : "WRONG");
-    return got == expected;
+    return app_judge(&run->app, got == expected, "%s: %ld, expected %ld", what, got, expected);
 }
 
 /* Computes, tells and judges; the basis stays. */
@@ -89,8 +87,9 @@ static int compare(const struct run *run, const struct system *s, const struct b
     return judge(run, "bases that differ from the sequential one", !same, 0);
 }
 
-static int check(struct run *run)
+static int check(void *with)
 {
+    struct run *run = with;
     static const struct {
         const char *name;
         long size;
@@ -118,9 +117,11 @@ static int is_prime(long p)
     return p > 1;
 }
 
-static int sensible(const struct run *run)
+static int sensible(void *with)
 {
+    const struct run *run = with;
     const struct app *app = &run->app;
+    sam_init();
     if (*app->checkpoint || *app->restart)
         return app_refuse(app, APP_USAGE, "no checkpoints here: these systems take seconds");
     if (*app->image)
@@ -134,17 +135,13 @@ static int sensible(const struct run *run)
     return 0;
 }
 
-static int work(struct run *run)
+static int simulate(void *with)
 {
+    struct run *run = with;
     struct field k = {(uint32_t)run->prime};
     struct system s;
     struct basis b;
-    int status = sensible(run);
-    if (status != 0)
-        return status;
-    if (run->app.check)
-        return check(run);
-    status = system_make(&run->app, k, run->system, run->size, &s);
+    int status = system_make(&run->app, k, run->system, run->size, &s);
     if (status != 0)
         return status;
     int good = solve(run, &s, &b);
@@ -155,8 +152,15 @@ static int work(struct run *run)
     return good ? 0 : APP_WRONG;
 }
 
+static void finish(void *with)
+{
+    (void)with;
+    sam_finish();
+}
+
 int main(int argc, char **argv)
 {
+    static const struct app_parts parts = {.problem = sensible, .check = check, .simulate = simulate, .end = finish};
     static struct run run = {.system = "lazard", .size = 6, .prime = USUAL_PRIME};
     const struct app_flag flags[] = {
         {"--system", APP_TEXT, run.system, 0, 0, "NAME", "lazard, cyclic or katsura (lazard)"},
@@ -165,11 +169,5 @@ int main(int argc, char **argv)
         {"--print", APP_SWITCH, &run.print, 0, 0, "", "print the basis, as Singular reads it"},
         {NULL, APP_SWITCH, NULL, 0, 0, NULL, NULL},
     };
-    int status = app_begin(&argc, &argv, &run.app, "sam_grobner", "Gröbner bases on shared objects", flags);
-    if (status >= 0)
-        return status;
-    sam_init();
-    status = work(&run);
-    sam_finish();
-    return app_end(status);
+    return app_run(argc, argv, &run.app, "sam_grobner", "Gröbner bases on shared objects", flags, &parts, &run);
 }

@@ -6,21 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct clock {
+    int64_t step;
+    double first_energy; /* when the temperature was let go */
+};
+
 struct run {
     struct app app;
     long molecules, steps, settle, seed, lines;
     double dt, cutoff, density, temperature;
+    struct water w;
+    struct clock c;
 };
 
 /* What a checkpoint has beside the molecules. */
 struct head {
     int64_t total, step, settle;
     double box, cutoff, dt, temperature, first_energy;
-};
-
-struct clock {
-    int64_t step;
-    double first_energy; /* when the temperature was let go */
 };
 
 static void open_water(struct run *run, struct water *w, double box)
@@ -89,8 +91,11 @@ static double drift(const struct sums *s, const struct clock *c)
     return (s->kinetic + s->potential - c->first_energy) / s->kinetic;
 }
 
-static void print_line(const struct run *run, struct water *w, const struct clock *c)
+static int print_line(void *with)
 {
+    struct run *run = with;
+    struct water *w = &run->w;
+    const struct clock *c = &run->c;
     struct sums s = sum_up(w);
     double each = 1 / (double)w->total;
     if (run->app.rank == 0)
@@ -98,6 +103,7 @@ static void print_line(const struct run *run, struct water *w, const struct cloc
                1e-3 * w->dt * (double)c->step, temperature_of(w, s.kinetic), s.kinetic * each, s.potential * each,
                c->step < run->settle ? 0 : drift(&s, c), s.momentum, s.bonds, s.pairs * each);
     fflush(stdout);
+    return 0;
 }
 
 static void print_bits(const struct run *run, const struct sums *s)
@@ -106,8 +112,11 @@ static void print_bits(const struct run *run, const struct sums *s)
         printf("sum of the molecules' bits %016llx, the same on any number of ranks\n", (unsigned long long)s->bits);
 }
 
-static int write_checkpoint(struct run *run, struct water *w, const struct clock *c)
+static int keep(void *with)
 {
+    const struct run *run = with;
+    const struct water *w = &run->w;
+    const struct clock *c = &run->c;
     struct head head = {w->total, c->step, run->settle, w->box, w->cutoff, w->dt, run->temperature, c->first_energy};
     struct app_state state = {&head, sizeof head, w->own, sizeof *w->own, w->count};
     sam_barrier();
@@ -155,24 +164,10 @@ static int one_step(const struct run *run, struct water *w, struct clock *c)
     return 0;
 }
 
-static int advance(struct run *run, struct water *w, struct clock *c)
+static int next(void *with)
 {
-    int status = 0;
-    int64_t from = c->step;
-    app_progress(&run->app, from, from, run->steps);
-    while (c->step < run->steps && status == 0) {
-        status = one_step(run, w, c);
-        if (status != 0)
-            break;
-        if (c->step == run->steps || (run->lines > 0 && c->step % run->lines == 0))
-            print_line(run, w, c);
-        if (run->app.every > 0 && c->step % run->app.every == 0 && c->step < run->steps)
-            status = write_checkpoint(run, w, c);
-        app_progress(&run->app, from, c->step, run->steps);
-    }
-    if (status == 0 && *run->app.checkpoint)
-        status = write_checkpoint(run, w, c);
-    return status;
+    struct run *run = with;
+    return one_step(run, &run->w, &run->c);
 }
 
 static void print_speed(const struct run *run, const struct water *w, int64_t steps, double seconds)
@@ -195,39 +190,38 @@ static int begin(struct run *run, struct water *w, struct clock *c)
     return 0;
 }
 
-static int simulate(struct run *run)
+static int simulate(void *with)
 {
-    struct water w;
-    struct clock c;
-    int status = begin(run, &w, &c);
+    struct run *run = with;
+    struct water *w = &run->w;
+    const struct app_steps steps = {
+        .done = &run->c.step, .last = run->steps, .print = run->lines, .step = next, .line = print_line, .keep = keep};
+    int status = begin(run, w, &run->c);
     if (status != 0)
         return status;
     if (run->app.rank == 0)
         printf("%lld molecules in a box of %.3f angstrom, cutoff %.2f\n%7s %9s %9s %11s %11s %13s %11s %11s %8s\n",
-               (long long)w.total, w.box, w.cutoff, "step", "ps", "kelvin", "kinetic", "potential", "energy change", "momentum",
+               (long long)w->total, w->box, w->cutoff, "step", "ps", "kelvin", "kinetic", "potential", "energy change", "momentum",
                "bonds", "pairs");
-    print_line(run, &w, &c);
-    int64_t from = c.step;
-    w.seconds = 0;
+    print_line(run);
+    int64_t from = run->c.step;
+    w->seconds = 0;
     double began = MPI_Wtime();
-    status = advance(run, &w, &c);
-    print_speed(run, &w, c.step - from, MPI_Wtime() - began);
+    status = app_advance(&run->app, &steps, run);
+    print_speed(run, w, run->c.step - from, MPI_Wtime() - began);
     if (status == 0) {
-        struct sums s = sum_up(&w);
+        struct sums s = sum_up(w);
         print_bits(run, &s);
         if (*run->app.image)
-            status = picture(&w, run->app.image);
+            status = picture(w, run->app.image);
     }
-    close_water(&w);
+    close_water(w);
     return status;
 }
 
 static int judge(const struct run *run, const char *what, double got, double least, double most)
 {
-    int good = got >= least && got <= most;
-    if (run->app.rank == 0)
-        printf("  %-46s %12.5g, allowed %g to %g: %s\n", what, got, least, most, good ? "right" : "WRONG");
-    return good;
+    return app_judge(&run->app, got >= least && got <= most, "  %-46s %12.5g, allowed %g to %g", what, got, least, most);
 }
 
 /* A state of this rank's molecules, to start from again. */
@@ -283,8 +277,9 @@ static int check_energy(struct run *run, struct water *w)
     return good;
 }
 
-static int check(struct run *run)
+static int check(void *with)
 {
+    struct run *run = with;
     struct water w;
     struct clock c = {0, 0};
     struct dimer dimer = best_dimer();
@@ -305,10 +300,13 @@ static int check(struct run *run)
     return status != 0 ? status : app_verdict(&run->app, good);
 }
 
-static int sensible(struct run *run)
+static int sensible(void *with)
 {
+    struct run *run = with;
     const struct app *app = &run->app;
     double most = 0.5 * box_of(run->molecules, run->density) - 2 * REACH;
+    sam_set_home(home_of);
+    sam_init();
     if (app->scaling != APP_NO_SCALING)
         return app_refuse(app, APP_USAGE, "no --scaling here: shared objects are all ranks'; see hpvm bench sam");
     if (*app->restart || app->check)
@@ -319,8 +317,15 @@ static int sensible(struct run *run)
     return 0;
 }
 
+static void finish(void *with)
+{
+    (void)with;
+    sam_finish();
+}
+
 int main(int argc, char **argv)
 {
+    static const struct app_parts parts = {.problem = sensible, .check = check, .simulate = simulate, .end = finish};
     static struct run run = {.molecules = 343, .steps = 500, .settle = 200, .seed = 1, .lines = 50, .dt = 1,
                              .cutoff = 8.5, .density = 0.997, .temperature = 298.15};
     const struct app_flag flags[] = {
@@ -335,14 +340,5 @@ int main(int argc, char **argv)
         {"--lines", APP_WHOLE, &run.lines, 0, 1e9, "N", "steps between lines of output (50)"},
         {NULL, APP_SWITCH, NULL, 0, 0, NULL, NULL},
     };
-    int status = app_begin(&argc, &argv, &run.app, "sam_water", "molecular dynamics of water on shared objects", flags);
-    if (status >= 0)
-        return status;
-    sam_set_home(home_of);
-    sam_init();
-    status = sensible(&run);
-    if (status == 0)
-        status = run.app.check ? check(&run) : simulate(&run);
-    sam_finish();
-    return app_end(status);
+    return app_run(argc, argv, &run.app, "sam_water", "molecular dynamics of water on shared objects", flags, &parts, &run);
 }

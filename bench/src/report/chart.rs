@@ -1,4 +1,4 @@
-//! Plots: logarithmic axes, lines with their bands, outliers, floors. Layout is pure; the picture is SVG whose colours come
+//! Plots: logarithmic axes (but for shares), lines with their bands, outliers, floors. Layout is pure; the picture is SVG whose colours come
 //! from the page's style sheet.
 
 use super::data::{Data, FLOOR, Point};
@@ -53,6 +53,8 @@ const BOTTOM: f64 = 44.0;
 const COLOURS: usize = 6;
 /// Outliers drawn of a point, the farthest; the tables count all.
 const OUTLIERS: usize = 4;
+/// The unit of shares, which stand on a linear axis.
+const SHARE: &str = "%";
 /// A medium step between numbers on the axis of values, when there are few powers of ten.
 const FEW_POWERS: f64 = 1.6;
 
@@ -220,26 +222,27 @@ fn class(line: usize, floor: bool) -> String {
     }
 }
 
-/// A point that a logarithmic axis can show.
+/// A point that the axis can show: shares may be 0, which has no logarithm.
 fn mark(p: &Point, axis: Axis) -> Option<Mark> {
     let s = summary(&p.launches)?;
     let x = if axis == Axis::Bytes { p.size } else { u64::from(p.ranks) };
-    // Shares may be 0, which has no logarithm: a tenth of a percent stands for it.
-    let least = if p.unit == "%" { 0.1 } else { 0.0 };
-    let (y, low, high) =
-        (s.median.max(least), s.interval.low.max(least), s.interval.high.max(least));
+    let (y, low, high) = (s.median, s.interval.low, s.interval.high);
+    let share = p.unit == SHARE;
+    let distance = |v: f64| if share { (v - y).abs() } else { (v / y).ln().abs() };
     let mut outliers = s.outliers;
-    outliers.sort_by(|a, b| (b / y).ln().abs().total_cmp(&(a / y).ln().abs()));
+    outliers.sort_by(|a, b| distance(*b).total_cmp(&distance(*a)));
     outliers.truncate(OUTLIERS);
-    (y > 0.0 && low > 0.0 && high.is_finite()).then_some(Mark { x, y, low, high, outliers })
+    let shown = |v: f64| v.is_finite() && (share || v > 0.0);
+    [y, low, high].into_iter().all(shown).then_some(Mark { x, y, low, high, outliers })
 }
 
 /// Where values stand in the picture.
 struct Frame {
     /// Logarithms to the base 2; messages without data stand left of those of a byte.
     columns: (f64, f64),
-    /// Powers of ten.
+    /// Powers of ten; or percents, which are no powers.
     rows: (f64, f64),
+    shares: bool,
 }
 
 fn column(x: u64) -> f64 {
@@ -251,10 +254,15 @@ impl Frame {
         let marks = || plot.lines.iter().flat_map(|line| &line.marks);
         let (first, last) = plot.columns()?;
         let columns = (column(first), column(last).max(column(first) + 1.0));
-        let least = marks().map(|m| m.low).reduce(f64::min)?.log10();
-        let most = marks().map(|m| m.high).reduce(f64::max)?.log10();
+        let least = marks().map(|m| m.low).reduce(f64::min)?;
+        let most = marks().map(|m| m.high).reduce(f64::max)?;
+        let shares = plot.unit == SHARE;
+        if shares {
+            return Some(Self { columns, rows: (least.min(0.0), most.max(100.0)), shares });
+        }
+        let (least, most) = (least.log10(), most.log10());
         let margin = 0.06 * (most - least).max(0.5);
-        Some(Self { columns, rows: (least - margin, most + margin) })
+        Some(Self { columns, rows: (least - margin, most + margin), shares })
     }
 
     fn x(&self, x: u64) -> f64 {
@@ -264,24 +272,32 @@ impl Frame {
 
     /// Values beyond the frame (far outliers) stand on its edge.
     fn y(&self, value: f64) -> f64 {
-        let share = (value.log10() - self.rows.0) / (self.rows.1 - self.rows.0);
+        let value = if self.shares { value } else { value.log10() };
+        let share = (value - self.rows.0) / (self.rows.1 - self.rows.0);
         HEIGHT - BOTTOM - share.clamp(0.0, 1.0) * (HEIGHT - TOP - BOTTOM)
+    }
+
+    /// The values that have a line in the grid.
+    fn levels(&self) -> Vec<f64> {
+        if self.shares {
+            let step = if self.rows.1 - self.rows.0 > 200.0 { 100 } else { 20 };
+            let first = (self.rows.0 / f64::from(step)).ceil() as i32 * step;
+            return (first..=self.rows.1 as i32).step_by(step as usize).map(f64::from).collect();
+        }
+        let few = self.rows.1 - self.rows.0 < FEW_POWERS;
+        let powers = self.rows.0.floor() as i32..=self.rows.1.ceil() as i32;
+        let digits: &[f64] = if few { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let all = powers.flat_map(|power| digits.iter().map(move |d| d * 10f64.powi(power)));
+        all.filter(|value| (self.rows.0..=self.rows.1).contains(&value.log10())).collect()
     }
 
     fn grid(&self, svg: &mut String, axis: Axis) {
         let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
-        let few = self.rows.1 - self.rows.0 < FEW_POWERS;
-        for power in self.rows.0.floor() as i32..=self.rows.1.ceil() as i32 {
-            for digit in if few { &[1, 2, 5][..] } else { &[1] } {
-                let value = f64::from(*digit) * 10f64.powi(power);
-                if !(self.rows.0..=self.rows.1).contains(&value.log10()) {
-                    continue;
-                }
-                let y = self.y(value);
-                let _ = writeln!(svg, "<path class=\"g\" d=\"M{LEFT} {y:.1}H{right}\"/>");
-                let (x, y, text) = (LEFT - 6.0, y + 4.0, axis_number(value));
-                let _ = writeln!(svg, "<text class=\"s e\" x=\"{x}\" y=\"{y:.1}\">{text}</text>");
-            }
+        for value in self.levels() {
+            let y = self.y(value);
+            let _ = writeln!(svg, "<path class=\"g\" d=\"M{LEFT} {y:.1}H{right}\"/>");
+            let (x, y, text) = (LEFT - 6.0, y + 4.0, axis_number(value));
+            let _ = writeln!(svg, "<text class=\"s e\" x=\"{x}\" y=\"{y:.1}\">{text}</text>");
         }
         let step = if axis == Axis::Bytes && self.columns.1 - self.columns.0 > 9.0 { 4 } else { 1 };
         let powers = (0..=40).step_by(step).map(f64::from);
@@ -335,7 +351,7 @@ impl Frame {
                 self.y(m.high),
                 escaped(&line.name)
             );
-            for outlier in m.outliers.iter().filter(|v| **v > 0.0) {
+            for outlier in m.outliers.iter().filter(|v| self.shares || **v > 0.0) {
                 let y = self.y(*outlier);
                 let _ = writeln!(
                     svg,
@@ -367,7 +383,10 @@ impl Frame {
 }
 
 fn axis_number(value: f64) -> String {
-    if value < 1.0 { format!("{value:.6}").trim_end_matches('0').to_owned() } else { plain(value) }
+    match value.abs() {
+        v if v >= 1.0 || v == 0.0 => plain(value),
+        _ => format!("{value:.6}").trim_end_matches('0').to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -388,6 +407,17 @@ mod tests {
         assert!(frame.y(100.0) < frame.y(1.0) && frame.y(1.0) < frame.y(0.1));
         assert!(frame.x(0) >= LEFT && frame.x(1 << 20) <= WIDTH - RIGHT);
         assert!(frame.y(1e9) >= TOP && frame.y(1e-9) <= HEIGHT - BOTTOM);
+    }
+
+    #[test]
+    fn shares_stand_on_a_linear_axis_from_0_to_100() {
+        let share = |size, value| Point::new("x", OWN, 2, size, "%", vec![value; 3]);
+        let points = [share(8, 0.0), share(64, 50.0), share(4096, 100.0)];
+        let plot = Plot::new("t", Axis::Bytes, "%").own(&points, "hpvm");
+        assert_eq!(plot.lines[0].marks.len(), 3);
+        let frame = Frame::around(&plot).unwrap();
+        assert_eq!(frame.levels(), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
+        assert_eq!(frame.y(50.0) * 2.0, frame.y(0.0) + frame.y(100.0));
     }
 
     #[test]

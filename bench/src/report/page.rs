@@ -234,8 +234,8 @@ fn then_and_now(html: &mut String, data: &Data) {
         let _ = writeln!(html, "<h3>{paper}, {place}: {title}</h3>");
         let mut times = Vec::new();
         if !exhibit.figures.is_empty() {
-            *html += "<table>\n<tr><th>system</th><th>year</th><th>then</th><th>today</th><th>times</th><th>unit</th>\
-                      <th class=\"left\">conditions</th></tr>\n";
+            *html += "<table>\n<tr><th>system</th><th>year</th><th class=\"left\">what</th><th>then</th><th>today</th><th>times</th>\
+                      <th>unit</th><th class=\"left\">conditions</th></tr>\n";
             for entry in &exhibit.figures {
                 let found = figure(html, data, entry);
                 // N1/2 grows with the bandwidth: a longer one is not worse.
@@ -261,9 +261,10 @@ fn figure(html: &mut String, data: &Data, entry: &papers::Entry) -> Option<f64> 
         .collect();
     let _ = writeln!(
         html,
-        "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"left\">{}</td></tr>",
+        "<tr><td>{}</td><td>{}</td><td class=\"left\">{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td class=\"left\">{}</td></tr>",
         escaped(&entry.system),
         entry.year,
+        today::called(&entry.quantity),
         number(entry.value),
         shown(today.map(|t| t.value)),
         shown(times),

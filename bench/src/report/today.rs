@@ -1,7 +1,7 @@
 //! What stands beside a paper's figure: the same measurement of the report.
 
 use super::data::{Data, OWN, Point, larger_is_better};
-use super::measurements::{apps, barrier, idle, one_way};
+use super::measurements::{apps, barrier, idle, one_way, paper_runs};
 use crate::stats::half_size;
 
 /// Today's figure, with the conditions that differ from the paper's.
@@ -137,7 +137,48 @@ fn app(data: &Data, name: &str, what: &str) -> Option<Today> {
             let all = of("strong").max_by_key(|p| p.ranks)?;
             today(all.median() / apps::steps(name, data.settings.quick)?, ranks(all))
         }
-        _ => None,
+        "speedup" => {
+            let [alone, all] = [(name, "force"), (name, "force_all")].map(|(n, w)| paper_run(data, n, w));
+            today(alone?.median() / all?.median(), ranks(all?))
+        }
+        _ => {
+            let run = paper_runs::RUNS.iter().find(|r| r.name == name && r.what == what)?;
+            today(paper_run(data, name, what)?.median(), run.condition)
+        }
+    }
+}
+
+/// The point of a run of a paper's problem.
+fn paper_run<'a>(data: &'a Data, name: &str, what: &str) -> Option<&'a Point> {
+    let shape = paper_runs::RUNS.iter().find(|r| r.name == name && r.what == what)?.shape();
+    data.points("apps").iter().find(|p| p.by == OWN && p.shape.as_deref() == Some(&shape))
+}
+
+/// What a quantity of `papers.toml` is called on the page.
+pub fn called(quantity: &str) -> &'static str {
+    let words: Vec<&str> = quantity.split('.').collect();
+    match words[..] {
+        ["npb", ..] => "rate",
+        ["app", _, "mnewtons"] => "interactions",
+        ["app", _, "gflops" | "mflops"] => "rate",
+        ["app", _, "speedup"] => "speed-up",
+        ["app", _, "step" | "step_small" | "step_all"] => "time of a step",
+        ["app", ..] => "time",
+        ["latency"] => "one way",
+        ["bandwidth" | "idle_bandwidth"] => "bandwidth",
+        ["half_size"] => "N½",
+        ["barrier"] => "barrier",
+        ["barrier_slope"] => "barrier, growth",
+        ["bisection"] => "bisection bandwidth",
+        ["probe"] => "look for a message",
+        ["shmem_put"] => "put",
+        ["shmem_bandwidth"] => "bandwidth of puts",
+        ["shmem_fetch_add"] => "fetch and add",
+        ["memcpy" | "memcpy_twice"] => "copy in memory",
+        ["tcp_latency"] => "socket, one way",
+        ["tcp_bandwidth"] => "socket, bandwidth",
+        ["disk"] => "disk, bandwidth",
+        _ => "",
     }
 }
 
@@ -148,6 +189,7 @@ pub fn times(unit: &str, then: f64, now: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::data::Outcome;
     use super::super::fixed;
     use super::*;
 
@@ -160,6 +202,30 @@ mod tests {
         assert_eq!(find(&data, "app.md.step").unwrap().value, 0.01);
         assert_eq!(find(&data, "app.sweep.seconds"), None);
         assert_eq!(find(&data, "no such thing"), None);
+    }
+
+    #[test]
+    fn runs_of_the_papers_problems_are_found_by_name() {
+        let mut data = fixed::data();
+        let run = |what: &str| {
+            paper_runs::RUNS.iter().find(|r| r.name == "barnes" && r.what == what).unwrap().shape()
+        };
+        let points = ["force", "force_all"].iter().zip([0.4, 0.25]).map(|(what, seconds)| {
+            Point::new("app", OWN, 1, 0, "s", vec![seconds]).of("sam_barnes", &run(what))
+        });
+        let apps = data.finished.iter_mut().find(|f| f.name == "apps").unwrap();
+        let Outcome::Points(found) = &mut apps.outcome else { panic!("it has points") };
+        found.extend(points);
+        assert_eq!(find(&data, "app.barnes.speedup").unwrap().value, 1.6);
+        assert_eq!(find(&data, "app.barnes.force").unwrap().condition, "1 rank");
+        assert_eq!(find(&data, "app.fdtd.step"), None);
+    }
+
+    #[test]
+    fn every_quantity_of_the_papers_has_a_name() {
+        for figure in crate::papers::all() {
+            assert!(!called(&figure.entry.quantity).is_empty(), "{}", figure.entry.quantity);
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The applications' scaling, as they print it themselves.
 
 use super::Measurement;
+use super::paper_runs;
 use crate::error::BenchError;
 use crate::report::chart::{Axis, Plot};
 use crate::report::context::Context;
@@ -16,6 +17,9 @@ const LIMIT: Duration = Duration::from_secs(300);
 
 /// How an application ends that does not have what it is asked for (docs/apps).
 const WRONG_ARGUMENTS: &str = "exit status: 2";
+
+/// Kinds of scaling, as the flag has them.
+const KINDS: [&str; 2] = ["strong", "weak"];
 
 pub struct Apps;
 
@@ -42,6 +46,11 @@ fn case(name: &str) -> Option<&'static Case> {
 pub fn steps(name: &str, quick: bool) -> Option<f64> {
     let case = case(name)?;
     Some(if quick { case.steps.0 } else { case.steps.1 }).filter(|steps| *steps > 0.0)
+}
+
+/// Of a scaling run: its kind.
+fn scaling_kind(p: &Point) -> Option<&str> {
+    p.shape.as_deref().filter(|shape| KINDS.contains(shape))
 }
 
 /// Lines of "ranks seconds speed-up efficiency%".
@@ -95,13 +104,27 @@ impl Apps {
             if context.settings.hosts.is_empty() { cores.max(2) } else { context.settings.ranks };
         let args =
             case(name).map_or("", |c| if context.settings.quick { c.quick } else { c.whole });
-        for kind in ["strong", "weak"] {
+        for kind in KINDS {
             for _ in 0..context.launches() {
-                let output =
-                    Self::captured(context, program, ranks, &format!("--scaling {kind} {args}"))?;
+                let scaled = format!("--scaling {kind} {args}");
+                let output = match Self::captured(context, program, ranks, &scaled) {
+                    // It knows the common flags, and refuses this one.
+                    Err(BenchError::Failed { status, .. }) if status == WRONG_ARGUMENTS => break,
+                    done => done?,
+                };
                 for (n, seconds) in scaling(&output.text) {
                     let point = Point::new("app", OWN, n, 0, "s", vec![seconds]).of(name, kind);
                     data::join(points, point);
+                }
+            }
+        }
+        for run in paper_runs::RUNS.iter().filter(|run| run.program == name) {
+            let n = if run.alone { 1 } else { ranks };
+            for _ in 0..context.launches() {
+                let output = Self::captured(context, program, n, &format!("--quiet {}", run.args))?;
+                if let Some(figure) = run.figure(&output.text) {
+                    let point = Point::new("app", OWN, n, 0, run.unit, vec![figure]);
+                    data::join(points, point.of(name, &run.shape()));
                 }
             }
         }
@@ -127,7 +150,8 @@ impl Measurement for Apps {
     }
     fn about(&self) -> &'static str {
         "The applications that were built by `make apps`, on 1, 2, 4, ... ranks up to the number of processors: a problem of fixed \
-         size (strong), and one that grows with the ranks (weak). Efficiency is the speed-up by the number of ranks."
+         size (strong), and one that grows with the ranks (weak). Efficiency is the speed-up by the number of ranks. Then the papers' \
+         own problems, whose figures stand under “Then and now”."
     }
     fn needs(&self, context: &Context) -> Result<(), String> {
         let missing = || Err("no application is built (make apps)".to_owned());
@@ -147,18 +171,14 @@ impl Measurement for Apps {
             }
             // Programs without the common flags have no scaling runs.
             if help.is_ok_and(|output| output.text.contains("--scaling")) {
-                match Self::one(context, &program, &name, &mut points) {
-                    // It knows the common flags, and refuses this one.
-                    Err(BenchError::Failed { status, .. }) if status == WRONG_ARGUMENTS => {}
-                    done => done?,
-                }
+                Self::one(context, &program, &name, &mut points)?;
             }
         }
         Ok(points)
     }
     fn plots(&self, data: &Data) -> Vec<Plot> {
         let of = |p: &Point| {
-            let shape = p.shape.as_deref().filter(|_| p.unit == "s")?;
+            let shape = scaling_kind(p)?;
             Some(format!("{}, {shape}", p.op.as_deref()?))
         };
         vec![Plot::new("Seconds of a run", Axis::Ranks, "s").by(data.points("apps"), of)]
@@ -171,10 +191,10 @@ impl Measurement for Apps {
             })?;
             let ideal = if p.shape.as_deref() == Some("weak") { 1.0 } else { f64::from(p.ranks) };
             let percent = table::number(100.0 * alone.median() / p.median() / ideal);
-            let (op, shape) = (p.op.as_deref()?, p.shape.as_deref()?);
+            let (op, shape) = (p.op.as_deref()?, scaling_kind(p)?);
             Some(format!("{op}, {shape}: {percent} % efficient on {} ranks.", p.ranks))
         };
-        points.iter().filter(|p| p.ranks > 1 && p.unit == "s").filter_map(efficiency).collect()
+        points.iter().filter(|p| p.ranks > 1).filter_map(efficiency).collect()
     }
 }
 

@@ -14,6 +14,7 @@ mod noise;
 mod npb;
 mod overlap;
 mod pairs;
+pub(super) mod paper_runs;
 mod peers;
 mod probe;
 mod rate;
