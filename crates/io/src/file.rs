@@ -2,7 +2,7 @@
 
 use crate::amode::Amode;
 use crate::error;
-use crate::filesystem;
+use crate::filesystem::{self, Kind};
 use crate::lock::RangeLock;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
@@ -25,8 +25,9 @@ pub struct File {
     pub(crate) inner: std::fs::File,
     path: PathBuf,
     amode: Amode,
-    /// What other hosts write may be hidden by what this host has in its memory.
-    stale: bool,
+    kind: Kind,
+    /// Accesses go past this host's memory.
+    direct: bool,
 }
 
 impl File {
@@ -41,6 +42,9 @@ impl File {
         options.custom_flags(libc::O_CLOEXEC | libc::O_NONBLOCK);
         if creates && amode.creates() {
             options.create(true).create_new(amode.is_exclusive()).mode(0o666);
+        }
+        if let Some(folder) = path.parent() {
+            filesystem::forget_names(folder);
         }
         let opened = options.open(path).or_else(|error| {
             let denied = error.kind() == io::ErrorKind::PermissionDenied;
@@ -57,14 +61,27 @@ impl File {
             return Err(Error::new(Class::BadFile, text));
         }
         waits_again(&inner).map_err(|e| error::of("cannot open", path, &e))?;
-        let stale = filesystem::is_stale_by_nature(&inner)
+        let kind = filesystem::kind(&inner)
             .map_err(|e| error::of("cannot look at the file system of", path, &e))?;
-        Ok(File { inner, path: path.to_owned(), amode, stale })
+        Ok(File { inner, path: path.to_owned(), amode, kind, direct: false })
+    }
+
+    /// Says that several hosts have the file open. On NFS a host that writes a part of a page of which it has a copy
+    /// writes back the whole page, so that others' bytes in it would be lost, and it tells what the server refuses when
+    /// the program has gone on. So files that are written there are accessed at the server, past this host's memory, which
+    /// NFS allows for any range.
+    pub fn of_several_hosts(mut self) -> Result<File> {
+        if self.kind == Kind::Nfs && self.amode.writes() {
+            change_flags(&self.inner, |flags| flags | libc::O_DIRECT)
+                .map_err(|e| self.failed("cannot go past this host's memory for", &e))?;
+            self.direct = true;
+        }
+        Ok(self)
     }
 
     /// A file that is open already, on the host's own disk.
     pub(crate) fn over(inner: std::fs::File, path: &Path, amode: Amode) -> File {
-        File { inner, path: path.to_owned(), amode, stale: false }
+        File { inner, path: path.to_owned(), amode, kind: Kind::Coherent, direct: false }
     }
 
     /// What stands for a file whose data lie elsewhere: it has a name and a mode, and whatever is done to its
@@ -81,7 +98,12 @@ impl File {
 
     /// On a network file system that keeps copies in each host's memory (NFS and its like).
     pub fn is_remote(&self) -> bool {
-        self.stale
+        self.kind != Kind::Coherent
+    }
+
+    /// Nothing of it is kept in this host's memory, and nothing that the system is told to fetch.
+    pub(crate) fn is_direct(&self) -> bool {
+        self.direct
     }
 
     pub fn amode(&self) -> Amode {
@@ -96,7 +118,10 @@ impl File {
     }
 
     pub fn size(&self) -> Result<u64> {
-        Ok(self.inner.metadata().map_err(|e| self.failed("cannot look at", &e))?.len())
+        // Where the system does not let us ask the server, what this host knows has to do.
+        let asked = if self.is_remote() { filesystem::size_at_server(&self.inner).ok() } else { None };
+        let known = || self.inner.metadata().map(|about| about.len());
+        asked.map_or_else(known, Ok).map_err(|e| self.failed("cannot look at", &e))
     }
 
     /// Cuts the file or makes it longer; what is new reads as zeros.
@@ -113,6 +138,8 @@ impl File {
         // SAFETY: plain arguments about a descriptor that is open.
         let code = unsafe { libc::posix_fallocate(self.inner.as_raw_fd(), 0, len) };
         match code {
+            // Where the server can't reserve room, a byte of each block was written, which it may not have taken yet.
+            0 if self.is_remote() => self.sync(),
             0 => Ok(()),
             code => {
                 let e = io::Error::from_raw_os_error(code);
@@ -131,10 +158,15 @@ impl File {
         }
     }
 
+    /// Before the file is closed: what a server has not taken yet it takes now, or says why it does not.
+    pub fn finish(&self) -> Result<()> {
+        if self.is_remote() && self.amode.writes() { self.sync() } else { Ok(()) }
+    }
+
     /// Has this host ask the server for what others have written, where it would take its own copies otherwise: a lock
     /// does that on network file systems. Where those have no locks, the copies that nobody writes are given up.
     pub fn refresh(&self) {
-        if !self.stale {
+        if !self.is_remote() {
             return;
         }
         let locked = self.amode.reads() && RangeLock::wait(&self.inner, 0, u64::MAX, false).is_ok();
@@ -180,7 +212,7 @@ impl File {
         let untold =
             read < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EOPNOTSUPP);
         let there = match untold {
-            true => !self.stale && self.read_at(at, out).is_ok_and(|n| n == out.len()),
+            true => !self.is_remote() && self.read_at(at, out).is_ok_and(|n| n == out.len()),
             false => usize::try_from(read) == Ok(out.len()),
         };
         there.then_some(())
@@ -193,11 +225,15 @@ impl File {
 
 /// Takes `O_NONBLOCK` off again, with which it was opened.
 fn waits_again(file: &std::fs::File) -> io::Result<()> {
+    change_flags(file, |flags| flags & !libc::O_NONBLOCK)
+}
+
+fn change_flags(file: &std::fs::File, change: impl Fn(i32) -> i32) -> io::Result<()> {
     let fd = file.as_raw_fd();
     // SAFETY: a descriptor that is open; the calls take and give integers.
     let set = unsafe {
         let flags = libc::fcntl(fd, libc::F_GETFL);
-        flags >= 0 && libc::fcntl(fd, libc::F_SETFL, flags & !libc::O_NONBLOCK) == 0
+        flags >= 0 && libc::fcntl(fd, libc::F_SETFL, change(flags)) == 0
     };
     if set { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
