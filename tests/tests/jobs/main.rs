@@ -59,5 +59,6 @@ mod tables;
 mod threads;
 mod together;
 mod traffic;
+mod vm;
 mod wrappers;
 mod xdp;
