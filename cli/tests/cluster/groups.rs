@@ -66,8 +66,11 @@ fn too_much_memory_is_said_in_a_sentence() {
         (&"memory_limit".into(), &137.into())
     );
     let why = ended["outcome"]["detail"].to_string();
-    let expected =
-        if by_kernel() { "it needed more memory than" } else { "bytes of memory; it had asked for" };
+    let expected = if by_kernel() {
+        "it needed more memory than"
+    } else {
+        "bytes of memory; it had asked for"
+    };
     assert!(why.contains(expected) && why.contains("104857600"), "{why}");
 }
 

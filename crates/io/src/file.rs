@@ -119,7 +119,8 @@ impl File {
 
     pub fn size(&self) -> Result<u64> {
         // Where the system does not let us ask the server, what this host knows has to do.
-        let asked = if self.is_remote() { filesystem::size_at_server(&self.inner).ok() } else { None };
+        let asked =
+            if self.is_remote() { filesystem::size_at_server(&self.inner).ok() } else { None };
         let known = || self.inner.metadata().map(|about| about.len());
         asked.map_or_else(known, Ok).map_err(|e| self.failed("cannot look at", &e))
     }

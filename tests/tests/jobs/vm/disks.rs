@@ -46,7 +46,14 @@ fn fills(folder: &Path, what: &str) {
         let said = &outcome.output;
         assert!(outcome.code == Some(0) && said.contains("full: well"), "{what}, {ranks}: {said}");
     }
-    assert_eq!(std::fs::read_dir(folder).expect("the folder").flatten().filter(|e| e.file_name() != "lost+found").count(), 0);
+    assert_eq!(
+        std::fs::read_dir(folder)
+            .expect("the folder")
+            .flatten()
+            .filter(|e| e.file_name() != "lost+found")
+            .count(),
+        0
+    );
 }
 
 #[test]

@@ -15,7 +15,8 @@ use crate::common::{conformance, folder, number_after, prefix, program, run_with
 const EXPORT: &str = "/mnt/export";
 const SMALL: &str = "/mnt/export/small";
 /// Where clients have them, by the version of NFS.
-const MOUNTS: [(&str, &str, &str); 2] = [("4.2", "/mnt/nfs4", "/mnt/small4"), ("3", "/mnt/nfs3", "/mnt/small3")];
+const MOUNTS: [(&str, &str, &str); 2] =
+    [("4.2", "/mnt/nfs4", "/mnt/small4"), ("3", "/mnt/nfs3", "/mnt/small3")];
 const SERVER: u32 = 3;
 
 struct Nfs {
@@ -38,7 +39,8 @@ impl Nfs {
         for host in 1..=3 {
             nfs.on(host, &[&tool(), "prepare"]);
         }
-        let disks = [(EXPORT, ext4(300 << 10, &[])), (SMALL, ext4(1 << 10, &["-O", "^has_journal"]))];
+        let disks =
+            [(EXPORT, ext4(300 << 10, &[])), (SMALL, ext4(1 << 10, &["-O", "^has_journal"]))];
         for (number, (place, disk)) in disks.iter().enumerate() {
             nfs.on(SERVER, &["mkdir", "-p", place]);
             nfs.on(SERVER, &["mount", "-o", "loop", disk.to_str().unwrap(), place]);
@@ -101,7 +103,10 @@ fn what_one_host_writes_the_others_read() {
         for name in ["neighbours", "gathered", "alone", "atomic", "shared", "remembered"] {
             let outcome = part(nfs, name, folder);
             let said = &outcome.output;
-            assert!(outcome.code == Some(0) && said.contains("mounts: well"), "{version} {name}: {said}");
+            assert!(
+                outcome.code == Some(0) && said.contains("mounts: well"),
+                "{version} {name}: {said}"
+            );
             let expected: &[&str] = if name == "remembered" { &[] } else { &[name] };
             assert_eq!(nfs.left(), expected, "{version} {name}");
         }
@@ -118,7 +123,10 @@ fn conformance_programs() {
             command.env("TMPDIR", folder);
             let outcome = run_within(command, LONG);
             let said = &outcome.output;
-            assert!(outcome.code == Some(0) && said.contains("No errors"), "{version} {name}: {said}");
+            assert!(
+                outcome.code == Some(0) && said.contains("No errors"),
+                "{version} {name}: {said}"
+            );
             assert!(nfs.left().is_empty(), "{version} {name} leaves files");
         }
     }
@@ -209,7 +217,8 @@ fn a_full_export_is_an_error_of_all_that_must_know() {
         // Several hosts go past their memory, and hear at once; one hears when it writes back.
         for (hosts, ranks, when) in [(2, 3, "at once"), (1, 2, "late")] {
             let file = format!("{small}/file");
-            let outcome = run_within(nfs.job(hosts, ranks, &program("full"), &[&file, "device", when]), LONG);
+            let outcome =
+                run_within(nfs.job(hosts, ranks, &program("full"), &[&file, "device", when]), LONG);
             let said = &outcome.output;
             let label = format!("{version}, {hosts} hosts");
             tell(&label);

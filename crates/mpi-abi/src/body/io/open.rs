@@ -268,11 +268,14 @@ pub unsafe fn file_close(fh: *mut MPI_File) -> c_int {
             Some(striped) => striped.close(file),
             None => {
                 let deletes = file.file.amode().deletes_on_close();
-                agree::together(file, match deletes {
-                    true if file.rank() == 0 => delete(file.file.path()),
-                    true => Ok(()),
-                    false => file.file.finish(),
-                })
+                agree::together(
+                    file,
+                    match deletes {
+                        true if file.rank() == 0 => delete(file.file.path()),
+                        true => Ok(()),
+                        false => file.file.finish(),
+                    },
+                )
             }
         };
         let freed = file.shared.free();
