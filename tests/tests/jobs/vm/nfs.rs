@@ -140,8 +140,6 @@ fn a_server_that_does_not_answer_for_a_while_only_delays() {
     let command = nfs.job(2, 3, &program("mounts"), &["neighbours", MOUNTS[0].1]);
     std::thread::scope(|scope| {
         let job = scope.spawn(|| run_within(command, LONG));
-        let written = Path::new(MOUNTS[0].1);
-        let _ = written;
         until("the file", || nfs.on(SERVER, &["ls", EXPORT]).contains("neighbours"));
         nfs.hosts.link(SERVER, "net0", false);
         std::thread::sleep(std::time::Duration::from_secs(3));
