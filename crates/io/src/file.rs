@@ -136,17 +136,19 @@ impl File {
         if len == 0 {
             return Ok(());
         }
+        // A server that can't reserve room gets a byte of each block, which past this host's memory would take a round trip each.
+        let again = self.direct.then(|| format!("/proc/self/fd/{}", self.inner.as_raw_fd()));
+        let again =
+            again.and_then(|path| OpenOptions::new().read(true).write(true).open(path).ok());
+        let file = again.as_ref().unwrap_or(&self.inner);
         // SAFETY: plain arguments about a descriptor that is open.
-        let code = unsafe { libc::posix_fallocate(self.inner.as_raw_fd(), 0, len) };
-        match code {
-            // Where the server can't reserve room, a byte of each block was written, which it may not have taken yet.
-            0 if self.is_remote() => self.sync(),
+        let reserved = match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, len) } {
+            // What the server has not taken yet it may still refuse.
+            0 if self.is_remote() => file.sync_all(),
             0 => Ok(()),
-            code => {
-                let e = io::Error::from_raw_os_error(code);
-                Err(self.failed("cannot reserve room for", &e))
-            }
-        }
+            code => Err(io::Error::from_raw_os_error(code)),
+        };
+        reserved.map_err(|e| self.failed("cannot reserve room for", &e))
     }
 
     /// Brings everything written so far to the device.
