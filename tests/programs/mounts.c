@@ -195,6 +195,15 @@ static void remembered(void)
     well(MPI_File_get_size(file, &bytes), "get_size");
     must(bytes == 23456, "the size", bytes);
     well(MPI_File_close(&file), "close");
+    /* One that rank 0 makes by itself, and the last rank, which has looked before, deletes. */
+    char own[1100];
+    snprintf(own, sizeof own, "%s.own", name);
+    must(stat(own, &about) != 0, "the file is there", 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0) must(close(open(own, O_CREAT | O_RDWR, 0666)) == 0, "a file", errno);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == size - 1) well(MPI_File_delete(own, MPI_INFO_NULL), "delete");
+    MPI_Barrier(MPI_COMM_WORLD);
     /* Another one under the same name, which all know. */
     must(stat(name, &about) == 0, "the file is not there", 0);
     MPI_Barrier(MPI_COMM_WORLD);

@@ -43,9 +43,7 @@ impl File {
         if creates && amode.creates() {
             options.create(true).create_new(amode.is_exclusive()).mode(0o666);
         }
-        if let Some(folder) = path.parent() {
-            filesystem::forget_names(folder);
-        }
+        filesystem::forget_names_beside(path);
         let opened = options.open(path).or_else(|error| {
             let denied = error.kind() == io::ErrorKind::PermissionDenied;
             if denied && !amode.reads() { options.read(false).open(path) } else { Err(error) }
@@ -77,6 +75,12 @@ impl File {
             self.direct = true;
         }
         Ok(self)
+    }
+
+    /// Deletes a file, which other hosts may have made.
+    pub fn delete(path: &Path) -> Result<()> {
+        filesystem::forget_names_beside(path);
+        std::fs::remove_file(path).map_err(|e| error::of("cannot delete", path, &e))
     }
 
     /// A file that is open already, on the host's own disk.

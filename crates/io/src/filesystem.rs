@@ -47,9 +47,10 @@ fn kind_of(magic: i64) -> Kind {
     }
 }
 
-/// Has this host ask the server for what is in a folder, where it would take what it remembers otherwise: that a file is
-/// not there, which another host has made since, or is one that another host has replaced.
-pub(crate) fn forget_names(folder: &Path) {
+/// Has this host ask the server for what is in a file's folder, where it would take what it remembers otherwise: that the file
+/// is not there, which another host has made since, or is one that another host has replaced.
+pub(crate) fn forget_names_beside(path: &Path) {
+    let Some(folder) = path.parent() else { return };
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     if let Ok(folder) = CString::new(folder.as_os_str().as_bytes()) {
         // What fails here fails again when the file is opened, with a text.
@@ -97,7 +98,8 @@ mod tests {
         file.set_len(12345).unwrap();
         assert_eq!(size_at_server(&file).unwrap(), 12345);
         // Nothing comes of it.
-        forget_names(Path::new(""));
-        forget_names(Path::new("/nowhere at all"));
+        for path in ["name", "/", "/nowhere at all/name"] {
+            forget_names_beside(Path::new(path));
+        }
     }
 }

@@ -271,7 +271,7 @@ pub unsafe fn file_close(fh: *mut MPI_File) -> c_int {
                 agree::together(
                     file,
                     match deletes {
-                        true if file.rank() == 0 => delete(file.file.path()),
+                        true if file.rank() == 0 => File::delete(file.file.path()),
                         true => Ok(()),
                         false => file.file.finish(),
                     },
@@ -290,10 +290,6 @@ pub unsafe fn file_close(fh: *mut MPI_File) -> c_int {
         unsafe { *fh = MPI_FILE_NULL };
     }
     code
-}
-
-pub(super) fn delete(path: &Path) -> Result<()> {
-    std::fs::remove_file(path).map_err(|e| hpvm_io::error::of("cannot delete", path, &e))
 }
 
 pub unsafe fn file_delete(filename: *const c_char, info: MPI_Info) -> c_int {
