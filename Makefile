@@ -8,7 +8,7 @@ RELEASE := $(TARGET)/release
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := all
-.PHONY: all build mpi setup install uninstall demo test check unit seeds pauses simulate fuzz flap long-run conformance foreign count instructions \
+.PHONY: all build mpi setup install uninstall demo test check unit seeds pauses simulate fuzz flap long-run vm conformance foreign count instructions \
         apps web web-test mpi4py-tests mpi4py-wheel lammps model-suites bench bench-peers report loom sanitize miri wheel deb docs container clean distclean help
 
 help: ## this list
@@ -93,6 +93,9 @@ flap: build ## jobs on test hosts while cables go out and in and processes are k
 long-run: build ## treecode for hours (HPVM_LONG_RUN_SECONDS, 7200) while ranks are killed and hosts are cut off (root)
 	@HPVM_PREFIX=$(abspath $(STAGE)) $(CARGO) test -p hpvm-tests --test jobs -- \
 	    --ignored --nocapture --test-threads 1 long_run::
+
+vm: build ## what this kernel lacks, in a virtual machine: NFS, quotas, limits of control groups (20 minutes where the processor is emulated)
+	@scripts/vm test $(STAGE) $(TEST)
 
 conformance: build ## C programs of tests/conformance on the built library
 	@$(CARGO) run -q -p hpvm-tests --bin conformance -- \

@@ -1,6 +1,7 @@
 /* MPI's files. Every rank writes `size` bytes: independently, together as one block each, together with blocks of 4 KiB
- * of all ranks by turns, and together with MPI_File_sync; then reads its block. Beside them write(2) and fsync of as
- * many bytes of all ranks by rank 0 alone. MB/s of all ranks together. */
+ * of all ranks by turns, together as its box of an array of three dimensions, and together with MPI_File_sync; and reads
+ * its block, its blocks and its box. Beside them write(2), fsync and read(2) of as many bytes of all ranks by rank 0 alone.
+ * MB/s of all ranks together. */
 #include "hpvmbench.h"
 
 #include <fcntl.h>
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { STRIPE = 4096 };
+enum { STRIPE = 4096, ROW = 64 /* elements of a box in its first two dimensions */ };
 
 struct work {
     const char *op, *path;
@@ -43,6 +44,24 @@ static void write_plain(const struct point *p, const struct work *w, int sync)
         die("cannot bring %s to the disk", w->path);
 }
 
+static void read_plain(const struct point *p, const struct work *w)
+{
+    if (p->opt->rank != 0)
+        return;
+    for (int part = 0; part < p->opt->ranks; part++)
+        for (long at = 0; at < p->size;) {
+            ssize_t got = pread(w->plain, p->recv + at, (size_t)(p->size - at), (off_t)part * p->size + at);
+            if (got <= 0)
+                die("cannot read %s", w->path);
+            at += got;
+        }
+}
+
+static int reads(const char *op)
+{
+    return strncmp(op, "read", 4) == 0;
+}
+
 static void act(const struct point *p, const struct work *w)
 {
     MPI_Offset own = (MPI_Offset)p->opt->rank * p->size;
@@ -51,8 +70,12 @@ static void act(const struct point *p, const struct work *w)
         done(MPI_File_write_at(w->file, own, p->send, count, MPI_BYTE, MPI_STATUS_IGNORE), w->op);
     else if (strcmp(w->op, "read_at_all") == 0)
         done(MPI_File_read_at_all(w->file, own, p->recv, count, MPI_BYTE, MPI_STATUS_IGNORE), w->op);
-    else if (strcmp(w->op, "write_strided") == 0)
+    else if (strcmp(w->op, "write_strided") == 0 || strcmp(w->op, "write_box") == 0)
         done(MPI_File_write_at_all(w->file, 0, p->send, count, MPI_BYTE, MPI_STATUS_IGNORE), w->op);
+    else if (strcmp(w->op, "read_strided") == 0 || strcmp(w->op, "read_box") == 0)
+        done(MPI_File_read_at_all(w->file, 0, p->recv, count, MPI_BYTE, MPI_STATUS_IGNORE), w->op);
+    else if (strcmp(w->op, "read(2)") == 0)
+        read_plain(p, w);
     else if (strcmp(w->op, "write(2)") == 0 || strcmp(w->op, "write(2)+fsync") == 0)
         write_plain(p, w, strcmp(w->op, "write(2)") != 0);
     else
@@ -73,45 +96,71 @@ static double repeat(struct point *p, long iters)
 }
 
 /* Blocks of all ranks by turns. */
+static MPI_Datatype stripes(const struct point *p)
+{
+    MPI_Datatype stripe, type;
+    MPI_Type_contiguous(STRIPE, MPI_BYTE, &stripe);
+    MPI_Type_create_resized(stripe, 0, (MPI_Aint)STRIPE * p->opt->ranks, &type);
+    MPI_Type_free(&stripe);
+    return type;
+}
+
+/* The box of a rank: ROW * ROW elements of 8 bytes by as many as make up its size, in an array that is divided in all
+ * dimensions, first in the one in which elements follow each other. */
+static MPI_Datatype box(const struct point *p)
+{
+    int dims[3] = {0}, sizes[3], parts[3] = {(int)(p->size / (8L * ROW * ROW)), ROW, ROW}, starts[3], rest = p->opt->rank;
+    MPI_Datatype element, type;
+    MPI_Dims_create(p->opt->ranks, 3, dims);
+    for (int i = 2; i >= 0; i--) {
+        /* The largest number of parts is that of the first of dims, and goes to the last dimension. */
+        int n = dims[2 - i];
+        sizes[i] = parts[i] * n;
+        starts[i] = parts[i] * (rest % n);
+        rest /= n;
+    }
+    MPI_Type_contiguous(8, MPI_BYTE, &element);
+    MPI_Type_create_subarray(3, sizes, parts, starts, MPI_ORDER_C, element, &type);
+    MPI_Type_free(&element);
+    return type;
+}
+
 static void set_view(const struct point *p, struct work *w)
 {
-    MPI_Datatype stripes, type;
-    int strided = strcmp(w->op, "write_strided") == 0;
-    if (!strided) {
-        done(MPI_File_set_view(w->file, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL), "MPI_File_set_view");
-        return;
+    MPI_Offset first = 0;
+    MPI_Datatype type = MPI_BYTE;
+    if (strstr(w->op, "_strided")) {
+        first = (MPI_Offset)STRIPE * p->opt->rank;
+        type = stripes(p);
+    } else if (strstr(w->op, "_box")) {
+        type = box(p);
     }
-    MPI_Type_contiguous(STRIPE, MPI_BYTE, &stripes);
-    MPI_Type_create_resized(stripes, 0, (MPI_Aint)STRIPE * p->opt->ranks, &type);
-    MPI_Type_commit(&type);
-    done(MPI_File_set_view(w->file, (MPI_Offset)STRIPE * p->opt->rank, MPI_BYTE, type, "native", MPI_INFO_NULL),
-         "MPI_File_set_view");
-    MPI_Type_free(&stripes);
-    MPI_Type_free(&type);
+    if (type != MPI_BYTE)
+        MPI_Type_commit(&type);
+    done(MPI_File_set_view(w->file, first, MPI_BYTE, type, "native", MPI_INFO_NULL), "MPI_File_set_view");
+    if (type != MPI_BYTE)
+        MPI_Type_free(&type);
 }
 
 static void measure_size(const struct options *opt, struct work *w, long size)
 {
-    static const char *const ops[] = {"write_at",    "write_at_all", "write_strided", "read_at_all",
-                                      "write+sync", "write(2)",     "write(2)+fsync"};
+    static const char *const ops[] = {"write_at", "write_at_all", "read_at_all", "write_strided", "read_strided", "write_box",
+                                      "read_box", "write+sync",   "write(2)",    "read(2)",       "write(2)+fsync"};
     struct point p = {.opt = opt, .scope = SCOPE_ALL, .size = size, .run = repeat, .extra = w};
     p.send = bench_alloc(opt, (size_t)size);
     p.recv = bench_alloc(opt, (size_t)size);
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
         struct summary s = {0};
         w->op = ops[i];
+        if (strstr(w->op, "_box") && size % (8L * ROW * ROW) != 0)
+            continue;
         set_view(&p, w);
         stamp(p.send, size, opt->rank);
         p.batch_no = opt->rank;
-        if (strcmp(w->op, "read_at_all") == 0) {
-            /* What is read was written by the line before in stripes; a block that is known comes first. */
-            done(MPI_File_write_at_all(w->file, (MPI_Offset)opt->rank * size, p.send, (int)size, MPI_BYTE,
-                                       MPI_STATUS_IGNORE), w->op);
-            measure(&p, &s);
+        /* What is read was written by the line before in the same places. */
+        measure(&p, &s);
+        if (reads(w->op) && strcmp(w->op, "read(2)") != 0)
             check_stamp(&p, p.recv, opt->rank, "block of a file");
-        } else {
-            measure(&p, &s);
-        }
         report_of(opt, w->op, NULL, "MB/s", size, &s, (double)size * opt->ranks, 1e-6);
     }
     bench_free(opt, p.send);

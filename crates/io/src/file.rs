@@ -2,7 +2,7 @@
 
 use crate::amode::Amode;
 use crate::error;
-use crate::filesystem;
+use crate::filesystem::{self, Kind};
 use crate::lock::RangeLock;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
@@ -25,8 +25,9 @@ pub struct File {
     pub(crate) inner: std::fs::File,
     path: PathBuf,
     amode: Amode,
-    /// What other hosts write may be hidden by what this host has in its memory.
-    stale: bool,
+    kind: Kind,
+    /// Accesses go past this host's memory.
+    direct: bool,
 }
 
 impl File {
@@ -42,6 +43,7 @@ impl File {
         if creates && amode.creates() {
             options.create(true).create_new(amode.is_exclusive()).mode(0o666);
         }
+        filesystem::forget_names_beside(path);
         let opened = options.open(path).or_else(|error| {
             let denied = error.kind() == io::ErrorKind::PermissionDenied;
             if denied && !amode.reads() { options.read(false).open(path) } else { Err(error) }
@@ -57,14 +59,33 @@ impl File {
             return Err(Error::new(Class::BadFile, text));
         }
         waits_again(&inner).map_err(|e| error::of("cannot open", path, &e))?;
-        let stale = filesystem::is_stale_by_nature(&inner)
+        let kind = filesystem::kind(&inner)
             .map_err(|e| error::of("cannot look at the file system of", path, &e))?;
-        Ok(File { inner, path: path.to_owned(), amode, stale })
+        Ok(File { inner, path: path.to_owned(), amode, kind, direct: false })
+    }
+
+    /// Says that several hosts have the file open. On NFS a host that writes a part of a page of which it has a copy
+    /// writes back the whole page, so that others' bytes in it would be lost, and it tells what the server refuses when
+    /// the program has gone on. So files that are written there are accessed at the server, past this host's memory, which
+    /// NFS allows for any range.
+    pub fn of_several_hosts(mut self) -> Result<File> {
+        if self.kind == Kind::Nfs && self.amode.writes() {
+            change_flags(&self.inner, |flags| flags | libc::O_DIRECT)
+                .map_err(|e| self.failed("cannot go past this host's memory for", &e))?;
+            self.direct = true;
+        }
+        Ok(self)
+    }
+
+    /// Deletes a file, which other hosts may have made.
+    pub fn delete(path: &Path) -> Result<()> {
+        filesystem::forget_names_beside(path);
+        std::fs::remove_file(path).map_err(|e| error::of("cannot delete", path, &e))
     }
 
     /// A file that is open already, on the host's own disk.
     pub(crate) fn over(inner: std::fs::File, path: &Path, amode: Amode) -> File {
-        File { inner, path: path.to_owned(), amode, stale: false }
+        File { inner, path: path.to_owned(), amode, kind: Kind::Coherent, direct: false }
     }
 
     /// What stands for a file whose data lie elsewhere: it has a name and a mode, and whatever is done to its
@@ -81,7 +102,12 @@ impl File {
 
     /// On a network file system that keeps copies in each host's memory (NFS and its like).
     pub fn is_remote(&self) -> bool {
-        self.stale
+        self.kind != Kind::Coherent
+    }
+
+    /// Nothing of it is kept in this host's memory, and nothing that the system is told to fetch.
+    pub(crate) fn is_direct(&self) -> bool {
+        self.direct
     }
 
     pub fn amode(&self) -> Amode {
@@ -96,7 +122,11 @@ impl File {
     }
 
     pub fn size(&self) -> Result<u64> {
-        Ok(self.inner.metadata().map_err(|e| self.failed("cannot look at", &e))?.len())
+        // Where the system does not let us ask the server, what this host knows has to do.
+        let asked =
+            if self.is_remote() { filesystem::size_at_server(&self.inner).ok() } else { None };
+        let known = || self.inner.metadata().map(|about| about.len());
+        asked.map_or_else(known, Ok).map_err(|e| self.failed("cannot look at", &e))
     }
 
     /// Cuts the file or makes it longer; what is new reads as zeros.
@@ -110,15 +140,19 @@ impl File {
         if len == 0 {
             return Ok(());
         }
+        // A server that can't reserve room gets a byte of each block, which past this host's memory would take a round trip each.
+        let again = self.direct.then(|| format!("/proc/self/fd/{}", self.inner.as_raw_fd()));
+        let again =
+            again.and_then(|path| OpenOptions::new().read(true).write(true).open(path).ok());
+        let file = again.as_ref().unwrap_or(&self.inner);
         // SAFETY: plain arguments about a descriptor that is open.
-        let code = unsafe { libc::posix_fallocate(self.inner.as_raw_fd(), 0, len) };
-        match code {
+        let reserved = match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, len) } {
+            // What the server has not taken yet it may still refuse.
+            0 if self.is_remote() => file.sync_all(),
             0 => Ok(()),
-            code => {
-                let e = io::Error::from_raw_os_error(code);
-                Err(self.failed("cannot reserve room for", &e))
-            }
-        }
+            code => Err(io::Error::from_raw_os_error(code)),
+        };
+        reserved.map_err(|e| self.failed("cannot reserve room for", &e))
     }
 
     /// Brings everything written so far to the device.
@@ -131,10 +165,15 @@ impl File {
         }
     }
 
+    /// Before the file is closed: what a server has not taken yet it takes now, or says why it does not.
+    pub fn finish(&self) -> Result<()> {
+        if self.is_remote() && self.amode.writes() { self.sync() } else { Ok(()) }
+    }
+
     /// Has this host ask the server for what others have written, where it would take its own copies otherwise: a lock
     /// does that on network file systems. Where those have no locks, the copies that nobody writes are given up.
     pub fn refresh(&self) {
-        if !self.stale {
+        if !self.is_remote() {
             return;
         }
         let locked = self.amode.reads() && RangeLock::wait(&self.inner, 0, u64::MAX, false).is_ok();
@@ -180,7 +219,7 @@ impl File {
         let untold =
             read < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::EOPNOTSUPP);
         let there = match untold {
-            true => !self.stale && self.read_at(at, out).is_ok_and(|n| n == out.len()),
+            true => !self.is_remote() && self.read_at(at, out).is_ok_and(|n| n == out.len()),
             false => usize::try_from(read) == Ok(out.len()),
         };
         there.then_some(())
@@ -193,11 +232,15 @@ impl File {
 
 /// Takes `O_NONBLOCK` off again, with which it was opened.
 fn waits_again(file: &std::fs::File) -> io::Result<()> {
+    change_flags(file, |flags| flags & !libc::O_NONBLOCK)
+}
+
+fn change_flags(file: &std::fs::File, change: impl Fn(i32) -> i32) -> io::Result<()> {
     let fd = file.as_raw_fd();
     // SAFETY: a descriptor that is open; the calls take and give integers.
     let set = unsafe {
         let flags = libc::fcntl(fd, libc::F_GETFL);
-        flags >= 0 && libc::fcntl(fd, libc::F_SETFL, flags & !libc::O_NONBLOCK) == 0
+        flags >= 0 && libc::fcntl(fd, libc::F_SETFL, change(flags)) == 0
     };
     if set { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

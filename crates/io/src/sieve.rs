@@ -61,7 +61,7 @@ impl File {
             let part = &mut out[done..done + useful as usize];
             let last = extents.peek().is_none();
             let read = match group.len() {
-                1 if last || told > done => self.read_at(first.at, part)?,
+                1 if last || told > done || self.is_direct() => self.read_at(first.at, part)?,
                 1 if self.read_if_there(first.at, part).is_some() => part.len(),
                 1 => {
                     told =

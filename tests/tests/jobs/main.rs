@@ -61,6 +61,7 @@ mod tables;
 mod threads;
 mod together;
 mod traffic;
+mod vm;
 mod wrappers;
 mod xdp;
 mod xdp_native;

@@ -13,7 +13,7 @@ fn jobs(context: &Context) -> Vec<Job> {
     let sizes = if context.settings.quick { "65536,1048576" } else { "65536,1048576,16777216" };
     let folder = context.folder.display().to_string();
     let ranks = [2, 4];
-    let count = 7 * sizes.split(',').count() as u32;
+    let count = 11 * sizes.split(',').count() as u32;
     ranks
         .iter()
         .map(|n| Job::new(*n, format!("files --sizes {sizes} --file {folder}"), count))
@@ -29,7 +29,8 @@ impl Measurement for Files {
     }
     fn about(&self) -> &'static str {
         "MPI-IO into one file beside the report, bytes per rank: written independently, together as blocks, together in stripes of \
-         4 KiB by turns, together and synchronised with the disk, and read; beside write(2) of as many bytes of all ranks by one. \
+         4 KiB by turns, together as boxes of an array of three dimensions, together and synchronised with the disk, and read back in \
+         the same ways; beside write(2) and read(2) of as many bytes of all ranks by one. \
          Without synchronising these are speeds of the kernel's page cache. Ranks must see the same file system."
     }
     fn needs(&self, context: &Context) -> Result<(), String> {

@@ -33,7 +33,6 @@ pub use striped::{Owner, Striped, take as take_requests};
 pub use view::*;
 
 use self::access::Access;
-use self::open::delete;
 use self::transfer::Direction;
 use crate::body::check::wrong;
 use crate::body::errh::raise_file;

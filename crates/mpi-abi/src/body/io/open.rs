@@ -161,11 +161,15 @@ fn open_together(
 /// A file that all ranks have open.
 fn open_plain(private: &Private, path: &Path, amode: Amode) -> Result<File> {
     let (comm, size) = (private.handle, private.size());
-    let first = if private.rank() == 0 { Some(File::open(path, amode, true)) } else { None };
+    let open = |creates| match File::open(path, amode, creates) {
+        Ok(file) if !private.together => file.of_several_hosts(),
+        opened => opened,
+    };
+    let first = if private.rank() == 0 { Some(open(true)) } else { None };
     let first = agree::together_on(comm, size, first.transpose())?;
     let file = match first {
         Some(file) => Ok(file),
-        None => File::open(path, amode, false),
+        None => open(false),
     };
     let file = agree::together_on(comm, size, file)?;
     check_identity(private, &file)?;
@@ -263,8 +267,15 @@ pub unsafe fn file_close(fh: *mut MPI_File) -> c_int {
         let ended = match &file.stripes {
             Some(striped) => striped.close(file),
             None => {
-                let deletes = file.file.amode().deletes_on_close() && file.rank() == 0;
-                agree::together(file, if deletes { delete(file.file.path()) } else { Ok(()) })
+                let deletes = file.file.amode().deletes_on_close();
+                agree::together(
+                    file,
+                    match deletes {
+                        true if file.rank() == 0 => File::delete(file.file.path()),
+                        true => Ok(()),
+                        false => file.file.finish(),
+                    },
+                )
             }
         };
         let freed = file.shared.free();
@@ -279,10 +290,6 @@ pub unsafe fn file_close(fh: *mut MPI_File) -> c_int {
         unsafe { *fh = MPI_FILE_NULL };
     }
     code
-}
-
-pub(super) fn delete(path: &Path) -> Result<()> {
-    std::fs::remove_file(path).map_err(|e| hpvm_io::error::of("cannot delete", path, &e))
 }
 
 pub unsafe fn file_delete(filename: *const c_char, info: MPI_Info) -> c_int {

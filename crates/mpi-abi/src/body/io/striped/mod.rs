@@ -12,7 +12,6 @@ mod owner;
 pub use far::Held;
 pub use owner::{Owner, end as end_owner, take};
 
-use super::delete;
 use crate::body::agree;
 use crate::body::check::wrong;
 use crate::generated::constants::MPI_Comm;
@@ -21,7 +20,7 @@ use crate::object::file::FileObject;
 use crate::object::info::Info;
 use crate::runtime::{enter, host_name};
 use hpvm_io::stripes::{self, DEFAULT_UNIT, Layout, Manifest, Stripe, UNITS};
-use hpvm_io::{Amode, error::shown};
+use hpvm_io::{Amode, File, error::shown};
 use hpvm_mpi::Class;
 use hpvm_mpi::error::Result;
 use std::os::unix::ffi::OsStrExt;
@@ -318,7 +317,7 @@ impl Striped {
         if rank == 0
             && matches!(Manifest::look(path), Ok(Some(there)) if there.set == self.manifest.set)
         {
-            let _ = delete(path);
+            let _ = File::delete(path);
         }
     }
 
@@ -371,7 +370,7 @@ impl Striped {
         self.end_service()?;
         if amode.deletes_on_close() {
             self.each(file, 0, |stripe, _| self.remove(stripe.number as usize).map(drop))?;
-            return agree::together(file, if first { delete(path) } else { Ok(()) });
+            return agree::together(file, if first { File::delete(path) } else { Ok(()) });
         }
         if !amode.writes() {
             return Ok(());
@@ -398,7 +397,7 @@ impl Striped {
 /// `MPI_File_delete`: what one rank can do. Where other hosts have stripes nothing is deleted.
 pub fn delete_all(path: &Path) -> Result<()> {
     // What begins as a manifest and is none leads to no stripes.
-    let Ok(Some(manifest)) = Manifest::look(path) else { return delete(path) };
+    let Ok(Some(manifest)) = Manifest::look(path) else { return File::delete(path) };
     let here = host_name();
     let far: Vec<_> =
         manifest.stripes.iter().map(|place| place.host.as_str()).filter(|h| *h != here).collect();
@@ -415,5 +414,5 @@ pub fn delete_all(path: &Path) -> Result<()> {
     for (number, place) in manifest.stripes.iter().enumerate() {
         stripes::remove(of, number as u64, &place.path)?;
     }
-    delete(path)
+    File::delete(path)
 }
