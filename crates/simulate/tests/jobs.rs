@@ -108,7 +108,8 @@ fn the_same_seed_gives_the_same_run() {
 fn ranks_that_share_processors_wait_for_each_other() {
     let mut oversubscribed = job(16, 1);
     oversubscribed.machine.set("host.processors", "2").expect("a count");
-    let (alone, oversubscribed) = (run(&job(16, 1), Call::Barrier), run(&oversubscribed, Call::Barrier));
+    let (alone, oversubscribed) =
+        (run(&job(16, 1), Call::Barrier), run(&oversubscribed, Call::Barrier));
     // Each of 8 ranks of a processor has its turn, and turns cost 2 µs.
     assert!(oversubscribed.mean() >= 8 * 2 * US, "{}", oversubscribed.mean());
     assert!(alone.mean() < US, "{}", alone.mean());

@@ -1,7 +1,7 @@
 //! The sum over all ranks and its growth.
 
 use super::Measurement;
-use super::barrier::{oversubscribed, growth, told};
+use super::barrier::{growth, oversubscribed, told};
 use crate::error::BenchError;
 use crate::report::chart::{Axis, Plot};
 use crate::report::context::{Context, Job};

@@ -259,7 +259,10 @@ impl Parser {
             /// A chain of blocks multiplies; a fabric that large is no text file.
             const MAX_EDGES: usize = 1 << 20;
             if made.len() > MAX_EDGES {
-                return Err(Error::at(line, format!("more than {MAX_EDGES} edges in one statement")));
+                return Err(Error::at(
+                    line,
+                    format!("more than {MAX_EDGES} edges in one statement"),
+                ));
             }
             from = to;
         }
