@@ -139,7 +139,7 @@ impl<'a> Call<'a> {
     #[inline(always)]
     pub fn send(&self, (buf, count, datatype): Out) -> Result<Outgoing<'a>> {
         real("sendbuf", buf)?;
-        let m = check::outgoing(&self.world.objects, buf, count, datatype)?;
+        let m = check::outgoing(self.objects, buf, count, datatype)?;
         if let Some(notes) = self.notes {
             notes.sent.set(m.packed_size() as i64);
         }
@@ -150,7 +150,7 @@ impl<'a> Call<'a> {
     #[inline(always)]
     pub fn recv(&self, (buf, count, datatype): In) -> Result<Incoming<'a>> {
         real("recvbuf", buf)?;
-        let m = check::incoming(&self.world.objects, buf, count, datatype)?;
+        let m = check::incoming(self.objects, buf, count, datatype)?;
         if let Some(notes) = self.notes {
             notes.got.set(packed_size(m.ty, m.count) as i64);
         }
@@ -180,7 +180,7 @@ impl<'a> Call<'a> {
         let most = (0..n).max_by_key(|i| counts[*i]);
         let (count, displ) = most.map_or((0, 0), |i| (counts[i], displs[i]));
         let first = buf.wrapping_byte_offset(displ as isize);
-        let ty = check::outgoing(&self.world.objects, first, count, datatype)?.ty;
+        let ty = check::outgoing(self.objects, first, count, datatype)?.ty;
         Ok(Vector { buf: buf.cast(), counts, displs, ty })
     }
 
@@ -216,7 +216,7 @@ impl<'a> Call<'a> {
                 let datatype = unsafe { *datatypes.add(i) };
                 // Displacements are in bytes, so those from MPI_BOTTOM are addresses.
                 let block = buf.wrapping_byte_offset(displs[i] as isize);
-                check::typed(&self.world.objects, block, count, datatype)
+                check::typed(self.objects, block, count, datatype)
             }
         });
         let types = types.collect::<Result<_>>()?;
@@ -263,7 +263,7 @@ impl<'a> Call<'a> {
         if count < 0 {
             return Err(wrong(Class::Count, format!("count is {count}; expected 0 or more")));
         }
-        let objects = &self.world.objects;
+        let objects = self.objects;
         let ty = objects.datatype(datatype)?;
         let op = objects.op(op)?;
         for_reductions(op)?;

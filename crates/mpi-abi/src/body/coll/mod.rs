@@ -26,22 +26,24 @@ use crate::body::check::out;
 use crate::body::pt2pt::keep;
 use crate::generated::constants::*;
 use crate::object::comm::CommObject;
-use crate::object::info;
 use crate::object::request::{CollectivePlan, Template, handle};
+use crate::object::{Objects, info};
 use crate::raise::on_comm;
 use crate::runtime::{Entered, World};
 use core::ffi::c_int;
-use hpvm_mpi::Comm;
 use hpvm_mpi::coll::{Plan, Planner};
 use hpvm_mpi::comm::Form;
 use hpvm_mpi::error::Result;
+use hpvm_mpi::{Comm, Process};
+use hpvm_mux::Mux;
 use small::{Small, try_slots};
 use std::sync::Arc;
 
 /// A collective call on a valid communicator.
 #[derive(Clone, Copy)]
 struct Call<'a> {
-    world: &'a World,
+    process: &'a Process<Mux>,
+    objects: &'a Objects,
     object: &'a Arc<CommObject>,
     /// Where the arguments are noted when members compare their calls.
     notes: Option<&'a Notes>,
@@ -53,7 +55,7 @@ impl<'a> Call<'a> {
     }
 
     fn plan(&self) -> Planner<'a> {
-        self.world.process.plan(self.comm())
+        self.process.plan(self.comm())
     }
 }
 
@@ -104,7 +106,8 @@ unsafe fn by_messages(
 ) -> Result<()> {
     let object = w.objects.comm(comm)?;
     let notes = if w.audit { Some(Notes::new()) } else { None };
-    let mut plan = plan(Call { world: w, object, notes: notes.as_ref() })?;
+    let World { process, objects, .. } = &**w;
+    let mut plan = plan(Call { process, objects, object, notes: notes.as_ref() })?;
     plan.name = function;
     if let Some(notes) = notes {
         let object = object.clone();
@@ -130,7 +133,8 @@ unsafe fn nonblocking(
         out("request", request)?;
         let object = w.objects.comm(comm)?.clone();
         let notes = if w.audit { Some(Notes::new()) } else { None };
-        let mut plan = plan(Call { world: w, object: &object, notes: notes.as_ref() })?;
+        let World { process, objects, .. } = &**w;
+        let mut plan = plan(Call { process, objects, object: &object, notes: notes.as_ref() })?;
         plan.name = function;
         if let Some(notes) = notes {
             audit::compare_later(w, &object, function, &notes)?;
@@ -160,7 +164,8 @@ unsafe fn persistent(
         // No key changes what we do; a handle that is none is still a mistake.
         info::copy_or_empty(info)?;
         let object = w.objects.comm(comm)?.clone();
-        let mut plan = plan(Call { world: w, object: &object, notes: None })?;
+        let World { process, objects, .. } = &**w;
+        let mut plan = plan(Call { process, objects, object: &object, notes: None })?;
         plan.name = function;
         // Every start uses it again: messages of a pair of processes stay in order.
         plan.tag = Some(object.comm.collective_tag(Form::Persistent));

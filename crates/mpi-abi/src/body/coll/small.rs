@@ -10,7 +10,8 @@ use hpvm_mpi::datatype::TypeRef;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::op::Op;
 use hpvm_mpi::pt2pt::{Incoming, Outgoing, packed_size};
-use hpvm_mpi::{Class, Error};
+use hpvm_mpi::{Class, Error, Process};
+use hpvm_mux::Mux;
 use std::sync::Arc;
 
 /// A collective that shared memory can carry, and the most bytes that a member shows.
@@ -28,49 +29,45 @@ pub unsafe fn try_slots(
     function: &'static str,
     small: impl FnOnce(Call<'_>) -> Result<Small>,
 ) -> Result<bool> {
-    let object = w.objects.comm(comm)?;
-    if w.audit || !w.process.may_use_slots(&object.comm) {
+    let World { process, objects, audit, .. } = &mut **w;
+    let object = objects.comm(comm)?;
+    if *audit || !process.may_use_slots(&object.comm) {
         return Ok(false);
     }
-    let Some((bytes, what)) = small(Call { world: w, object, notes: None })? else {
+    let Some((bytes, what)) = small(Call { process, objects, object, notes: None })? else {
         return Ok(false);
     };
-    if !w.process.goes_by_slots(&object.comm, &what, bytes) {
-        if w.process.goes_by_messages(&object.comm, &what, bytes) {
+    if !process.goes_by_slots(&object.comm, &what, bytes) {
+        if process.goes_by_messages(&object.comm, &what, bytes) {
             return Ok(false);
         }
         // SAFETY: the caller's promise.
         return unsafe { other_way(w, comm, function, bytes, what) };
     }
-    // SAFETY: as above.
-    unsafe { exchange(w, comm, function, what) }
-}
-
-/// One exchange through slots.
-///
-/// # Safety
-/// As for `try_slots`.
-#[inline(always)]
-unsafe fn exchange(
-    w: &mut Entered,
-    comm: MPI_Comm,
-    function: &'static str,
-    what: What,
-) -> Result<bool> {
-    let World { process, objects, .. } = &mut **w;
-    let object = objects.comm(comm)?;
-    // SAFETY: the caller's promise; we wait for the end below.
-    let call = unsafe { Exchange::begin(&object.comm, what, Part::Short) };
-    let mut call = call.ok_or_else(|| Error::from(Class::Intern))?;
-    if call.poll(process)? {
-        return Ok(true);
-    }
+    // SAFETY: as above; we wait for the end below.
+    let Some(call) = (unsafe { exchange(process, object, what)? }) else { return Ok(true) };
     // While this thread waits others may come in, and free the handle. To hold the communicator before would cost those
     // two locked instructions that do not wait.
     let object = object.clone();
     let mut call = call.on(&object.comm);
     w.wait_for_slots(&mut call, function, &object)?;
     Ok(true)
+}
+
+/// Begins one exchange through slots. `None`: it has ended.
+///
+/// # Safety
+/// The buffers in `what` stay valid until the exchange has ended.
+#[inline(always)]
+unsafe fn exchange<'a>(
+    process: &mut Process<Mux>,
+    object: &'a CommObject,
+    what: What,
+) -> Result<Option<Exchange<'a>>> {
+    // SAFETY: the caller's promise.
+    let call = unsafe { Exchange::begin(&object.comm, what, Part::Short) };
+    let mut call = call.ok_or_else(|| Error::from(Class::Intern))?;
+    Ok(if call.poll(process)? { None } else { Some(call) })
 }
 
 /// What is more than one exchange through slots, or is not known yet.
@@ -89,7 +86,7 @@ unsafe fn other_way(
     let object = w.objects.comm(comm)?.clone();
     if w.process.is_monitored() {
         // SAFETY: the caller's promise.
-        return unsafe { counted(w, comm, &object, function, bytes, what) };
+        return unsafe { counted(w, &object, function, bytes, what) };
     }
     // SAFETY: the caller's promise.
     unsafe { by_any_way(w, &object, function, bytes, what) }
@@ -102,7 +99,6 @@ unsafe fn other_way(
 #[cold]
 unsafe fn counted(
     w: &mut Entered,
-    comm: MPI_Comm,
     object: &Arc<CommObject>,
     function: &'static str,
     bytes: u64,
@@ -110,8 +106,11 @@ unsafe fn counted(
 ) -> Result<bool> {
     let shows = what.shows(&object.comm);
     let done = if w.process.goes_by_veiled_slots(&object.comm, &what, bytes) {
-        // SAFETY: the caller's promise.
-        unsafe { exchange(w, comm, function, what) }
+        // SAFETY: the caller's promise; we wait for the end.
+        match unsafe { exchange(&mut w.process, object, what)? } {
+            None => Ok(true),
+            Some(mut call) => w.wait_for_slots(&mut call, function, object).map(|()| true),
+        }
     } else {
         w.process.unveil_slots(&object.comm);
         // SAFETY: as above.

@@ -120,10 +120,9 @@ impl What {
     /// The buffers are valid.
     pub(super) unsafe fn pack(&self, rank: u32, size: u32, out: &mut [u8]) -> usize {
         // A broadcast begins at its root alone; the others only say that they are there.
-        let shown = if let What::Bcast { .. } = self {
-            Shown::Nothing
-        } else {
-            self.shown_whole(rank, size)
+        let shown = match self {
+            What::Bcast { .. } => Shown::Nothing,
+            _ => self.shown_whole(rank, size),
         };
         let len = shown.len();
         let Some(out) = out.get_mut(..len) else { return len };
