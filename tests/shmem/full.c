@@ -40,6 +40,10 @@ int main(void)
     made = fill(1);
     CHECK(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n, NULL, 0, &x) != 0);
     CHECK(x == SHMEM_TEAM_INVALID);
+    /* What it is no member of is made. */
+    CHECK_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, n - 1, 1, 1, NULL, 0, &x), n > 1 ? 0 : -1);
+    if (x != SHMEM_TEAM_INVALID)
+        shmem_team_destroy(x);
     empty(made);
     CHECK_EQ(shmem_team_split_strided(SHMEM_TEAM_WORLD, 0, 1, n, NULL, 0, &x), 0);
     CHECK_EQ(shmem_team_n_pes(x), n);

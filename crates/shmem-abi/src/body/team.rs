@@ -104,9 +104,9 @@ pub fn expect_place<T>(name: Name, what: &str, place: *mut T) {
     }
 }
 
-/// Whether all PEs of a team have room for one more: they make it together or not at all.
-fn all_have_room(s: &State, name: Name, parent: &TeamObject) -> bool {
-    let (own, mut least) = (c_int::from(s.teams.has_room()), 0);
+/// Whether all PEs of a team that become members of a new one have room for it: it is made on all or on none.
+fn all_have_room(s: &State, name: Name, parent: &TeamObject, member: bool) -> bool {
+    let (own, mut least) = (c_int::from(!member || s.teams.has_room()), 0);
     let (from, to) = ((&raw const own).cast(), (&raw mut least).cast());
     // SAFETY: a number each.
     done(name, unsafe { (mpi().MPI_Allreduce)(from, to, 1, MPI_INT, MPI_MIN, parent.comm) });
@@ -114,7 +114,7 @@ fn all_have_room(s: &State, name: Name, parent: &TeamObject) -> bool {
 }
 
 /// Splits a parent: those with the same color become a team, in the order of `members`. `None` of them: this PE is in
-/// none. Returns `None` on all PEs if one of them has as many teams as it can have.
+/// none. Returns `None` on all PEs if a member has as many teams as it can have.
 fn split(
     s: &State,
     name: Name,
@@ -122,13 +122,13 @@ fn split(
     group: Option<(c_int, Vec<u32>)>,
     num_contexts: c_int,
 ) -> Option<Team> {
-    if !all_have_room(s, name, parent) {
-        return None;
-    }
     let me = parent.members[parent.me];
     let place = group.and_then(|(color, members)| {
         members.iter().position(|pe| *pe == me).map(|number| (color, number, members))
     });
+    if !all_have_room(s, name, parent, place.is_some()) {
+        return None;
+    }
     let (color, key) = place.as_ref().map_or((MPI_UNDEFINED, 0), |(c, n, _)| (*c, *n as c_int));
     let mut comm = MPI_COMM_NULL;
     // SAFETY: a valid communicator and a place for another.
