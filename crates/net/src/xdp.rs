@@ -16,7 +16,7 @@ use std::time::Duration;
 pub use hpvm_xdp::HELPER as XDP_HELPER;
 
 /// How long the program of a job that has ended may stay when the lane is not asked for by name.
-const AUTO_PATIENCE: Duration = Duration::from_millis(100);
+const AUTO_PATIENCE: Duration = Duration::from_millis(250);
 
 /// Whether a helper of this file may have what XDP takes.
 ///
