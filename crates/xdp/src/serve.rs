@@ -12,7 +12,7 @@ use crate::netlink::Netlink;
 use crate::open::{Handed, Queue, Refusal, Why, explain};
 use std::ffi::CStr;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
@@ -206,11 +206,7 @@ impl Port {
         }
         let four =
             !six || option(socket, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY).map_err(failed)? == 0;
-        let copy = socket.try_clone().map_err(failed)?;
-        let bound = std::net::UdpSocket::from(copy).local_addr().map_err(failed)?;
-        if bound.port() == 0 {
-            return Err("the socket that came with the request is not bound".to_owned());
-        }
+        let bound = lock_port(socket)?;
         let ip = bound.ip().to_canonical();
         let only = Some(ip).filter(|ip| !ip.is_unspecified());
         Ok(Port { number: bound.port(), only, four, six })
@@ -225,6 +221,48 @@ impl Port {
         let family = if address.is_ipv4() { self.four } else { self.six };
         family && self.only.is_none_or(|only| only == address)
     }
+}
+
+/// Makes the port of a socket its own until it is closed, and tells where it is bound. A port that the system has chosen is
+/// given up when the socket is disconnected (`connect` with `AF_UNSPEC`), and somebody else could have it; one that was named
+/// is not.
+fn lock_port(socket: &OwnedFd) -> Result<SocketAddr, String> {
+    let failed = |error: io::Error| format!("looking at a socket: {error}");
+    let (fd, copy) = (socket.as_raw_fd(), socket.try_clone().map_err(failed)?);
+    let copy = std::net::UdpSocket::from(copy);
+    // SAFETY: zeros are a value of the structure.
+    let mut address: libc::sockaddr_storage = unsafe { core::mem::zeroed() };
+    let mut len = size_of_val(&address) as libc::socklen_t;
+    // SAFETY: live memory of the given length.
+    if unsafe { libc::getsockname(fd, (&raw mut address).cast(), &mut len) } != 0 {
+        return Err(failed(io::Error::last_os_error()));
+    }
+    let bound = copy.local_addr().map_err(failed)?;
+    if bound.port() == 0 {
+        return Err("the socket that came with the request is not bound".to_owned());
+    }
+    // The other side has the same socket and may connect it meanwhile, which chooses a port, though hardly this one twice.
+    let mut kept = 0;
+    for _ in 0..4 {
+        let nobody = libc::sockaddr { sa_family: libc::AF_UNSPEC as u16, sa_data: [0; 14] };
+        // SAFETY: a live address of the given length.
+        unsafe { libc::connect(fd, &raw const nobody, size_of_val(&nobody) as u32) };
+        match copy.local_addr().map_err(failed)? {
+            now if now == bound => kept += 1,
+            now if now.port() == 0 => {
+                kept = 0;
+                // SAFETY: the address that the system has told.
+                if unsafe { libc::bind(fd, (&raw const address).cast(), len) } != 0 {
+                    return Err(failed(io::Error::last_os_error()));
+                }
+            }
+            _ => break,
+        }
+        if kept == 2 {
+            return Ok(bound);
+        }
+    }
+    Err("the socket that came with the request does not keep its port".to_owned())
 }
 
 fn option(socket: &OwnedFd, level: libc::c_int, name: libc::c_int) -> io::Result<libc::c_int> {
@@ -345,6 +383,28 @@ mod tests {
         // SAFETY: just made.
         let text = Port::of(&unsafe { OwnedFd::from_raw_fd(unbound) }, own).unwrap_err();
         assert!(text.contains("not bound"), "{text}");
+    }
+
+    /// Otherwise its user could go on to receive at a port that is another's.
+    #[test]
+    fn a_port_stays_with_its_socket_whatever_its_user_does() {
+        for at in ["127.0.0.1:0", "0.0.0.0:0", "[::]:0", "[::1]:0"] {
+            let socket = UdpSocket::bind(at).unwrap();
+            let bound = socket.local_addr().unwrap();
+            let shown = OwnedFd::from(socket.try_clone().unwrap());
+            assert_eq!(lock_port(&shown), Ok(bound));
+            let nobody = libc::sockaddr { sa_family: libc::AF_UNSPEC as u16, sa_data: [0; 14] };
+            let (fd, len) = (socket.as_raw_fd(), size_of_val(&nobody) as u32);
+            // SAFETY: a live address of the given length.
+            assert_eq!(unsafe { libc::connect(fd, &raw const nobody, len) }, 0);
+            assert_eq!(socket.local_addr().unwrap(), bound);
+            assert!(UdpSocket::bind(bound).is_err(), "somebody else has the port");
+            // It still receives.
+            let other = UdpSocket::bind((bound.ip(), 0)).unwrap();
+            let to = if bound.is_ipv4() { "127.0.0.1" } else { "::1" };
+            other.send_to(b"x", (to, bound.port())).unwrap();
+            assert_eq!(socket.recv(&mut [0; 9]).unwrap(), 1);
+        }
     }
 
     /// Whoever has a network of his own may bind any port there.
