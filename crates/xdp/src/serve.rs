@@ -17,7 +17,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 
-/// How long a process that has connected may be silent, and how long the first one is waited for.
+/// How long a message may take to come whole, and how long the first process is waited for, which is connected already.
 const SILENCE: Duration = Duration::from_secs(5);
 /// The namespace of a socket, as a descriptor.
 const SIOCGSKNS: libc::Ioctl = 0x894C;
@@ -33,16 +33,20 @@ pub fn serve(listener: &UnixListener) -> io::Result<()> {
         let patience = if clients.is_empty() { SILENCE.as_millis() as libc::c_int } else { -1 };
         let streams = clients.iter().map(|client| client.stream.as_fd());
         let ready = wait([listener.as_fd()].into_iter().chain(streams), patience)?;
-        // A process says nothing more once it was answered: its end is all that is to be read.
         for index in (0..clients.len()).rev().filter(|index| ready[index + 1]) {
-            opened.withdraw(&clients.swap_remove(index));
+            // A process says one thing. After that, its end is all that is to be read.
+            let client = &mut clients[index];
+            let stays = client.asked.is_none() && opened.answer(client).is_ok();
+            if !stays {
+                opened.withdraw(&clients.swap_remove(index));
+            }
         }
         if ready[0] {
             let (stream, _) = listener.accept()?;
             stream.set_read_timeout(Some(SILENCE))?;
-            let user = user_of(stream.as_fd()).filter(|user| *user == own_user());
-            // Whoever has gone meanwhile needs no answer, and whoever speaks otherwise gets none.
-            clients.extend(user.and_then(|user| opened.answer(stream, user).ok()));
+            if user_of(stream.as_fd()) == Some(own_user()) {
+                clients.push(Client { stream, asked: None });
+            }
         } else if clients.is_empty() {
             return Ok(());
         }
@@ -73,12 +77,11 @@ fn own_user() -> u32 {
     unsafe { libc::getuid() }
 }
 
-/// A process that has been answered.
+/// A process that is connected.
 struct Client {
     stream: UnixStream,
-    port: Option<Port>,
-    /// The socket that it has shown: the port stays its own.
-    _socket: Option<OwnedFd>,
+    /// Of one that has been answered: its port, and the socket that it has shown, so that the port stays its own.
+    asked: Option<(Option<Port>, Option<OwnedFd>)>,
 }
 
 /// What has been opened, at the first request.
@@ -89,16 +92,16 @@ struct Opened {
 }
 
 impl Opened {
-    /// Reads a request and answers it.
-    fn answer(&mut self, stream: UnixStream, user: u32) -> io::Result<Client> {
-        let (bytes, descriptors) = receive(stream.as_fd())?;
+    /// Reads a request and answers it. Who has gone meanwhile needs no answer, and who speaks otherwise gets none.
+    fn answer(&mut self, client: &mut Client) -> io::Result<()> {
+        let (bytes, descriptors) = receive(client.stream.as_fd())?;
         let request = Request::parse(&bytes).ok_or(io::ErrorKind::InvalidData)?;
         if self.places == 0 {
             self.open(&request);
         }
         let socket = descriptors.into_iter().next();
         let port = match &socket {
-            Some(socket) => Port::of(socket, user),
+            Some(socket) => Port::of(socket, own_user()),
             None => Err("no socket came with the request".to_owned()),
         };
         let mut given = Vec::new();
@@ -112,15 +115,9 @@ impl Opened {
                 Err(refusal) => Answer::Refused(refusal),
             });
         }
-        let client = Client { stream, port: port.ok(), _socket: socket };
+        client.asked = Some((port.ok(), socket));
         let given: Vec<_> = given.iter().map(AsRawFd::as_raw_fd).collect();
-        match send(client.stream.as_fd(), &answers(&all), &given) {
-            Ok(()) => Ok(client),
-            Err(error) => {
-                self.withdraw(&client);
-                Err(error)
-            }
-        }
+        send(client.stream.as_fd(), &answers(&all), &given)
     }
 
     fn open(&mut self, request: &Request) {
@@ -159,7 +156,7 @@ impl Opened {
 
     /// A process has gone: its port will be free.
     fn withdraw(&mut self, client: &Client) {
-        let Some(port) = &client.port else { return };
+        let Some((Some(port), _)) = &client.asked else { return };
         for (interface, queue) in &self.queues {
             if let Ok(queue) = queue {
                 queue.withdraw(port.number, port.of_interface(interface));
@@ -383,6 +380,27 @@ mod tests {
         // SAFETY: just made.
         let text = Port::of(&unsafe { OwnedFd::from_raw_fd(unbound) }, own).unwrap_err();
         assert!(text.contains("not bound"), "{text}");
+    }
+
+    /// The first process connects long before it asks: it waits for all ranks of the job meanwhile.
+    #[test]
+    fn a_silent_process_holds_up_nobody_and_is_waited_for() {
+        use std::io::{Read, Write};
+        use std::os::linux::net::SocketAddrExt;
+        use std::os::unix::net::SocketAddr;
+        let name = format!("hpvm-xdp-test-{}", std::process::id());
+        let address = SocketAddr::from_abstract_name(name).unwrap();
+        let listener = UnixListener::bind_addr(&address).unwrap();
+        let server = std::thread::spawn(move || serve(&listener));
+        let silent = UnixStream::connect_addr(&address).unwrap();
+        for _ in 0..3 {
+            let mut other = UnixStream::connect_addr(&address).unwrap();
+            other.write_all(b"nonsense").unwrap();
+            assert_eq!(other.read(&mut [0; 9]).unwrap(), 0);
+        }
+        assert!(!server.is_finished());
+        drop(silent);
+        server.join().unwrap().unwrap();
     }
 
     /// Otherwise its user could go on to receive at a port that is another's.
