@@ -30,6 +30,6 @@ pub use bulk::MIN_STREAMED;
 pub use card::{AddressAndPrefix, Card, FabricCard, LONGEST as LONGEST_CARD, is_link_local};
 pub use datagrams::Directory;
 pub use epoll::watch;
-pub use hpvm_xdp::{Refusal, Why};
+pub use hpvm_xdp::{Helper as XdpHelper, Refusal, Why};
 pub use net::{Lane, Net, Opened, Settings, now};
-pub use xdp::{PastKernelSettings, XDP_HELPER, start_xdp, xdp_is_worth, xdp_usable};
+pub use xdp::{PastKernelSettings, XDP_HELPER, xdp_is_worth, xdp_usable};

@@ -140,7 +140,7 @@ impl Opened {
     ///
     /// # Errors
     /// Why they can't. They go through the kernel then.
-    pub fn pass_kernel(&mut self, how: &PastKernelSettings<'_>) -> Result<(), Refusal> {
+    pub fn pass_kernel(&mut self, how: PastKernelSettings) -> Result<(), Refusal> {
         let own = &self.settings.interfaces;
         let only = if let [one] = own.as_slice() { Some(one.subnet.ip) } else { None };
         let opened = PastKernel::open(own, &self.socket, only, how);

@@ -7,7 +7,7 @@ use crate::interfaces::Interface;
 use crate::socket::{Received, Socket};
 use crate::turns::Turns;
 use hpvm_wire::lane::{LaneInUse, WhyUdp};
-use hpvm_xdp::{Granted, Mode, Refusal, Why, Wish, Xdp};
+use hpvm_xdp::{Granted, Helper, Mode, Refusal, Why, Wish, Xdp};
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::path::Path;
@@ -16,7 +16,7 @@ use std::time::Duration;
 pub use hpvm_xdp::HELPER as XDP_HELPER;
 
 /// How long the program of a job that has ended may stay when the lane is not asked for by name.
-const AUTO_PATIENCE: Duration = Duration::from_millis(100);
+const AUTO_PATIENCE: Duration = Duration::from_millis(250);
 
 /// Whether a helper of this file may have what XDP takes.
 ///
@@ -24,14 +24,6 @@ const AUTO_PATIENCE: Duration = Duration::from_millis(100);
 /// Why not.
 pub fn xdp_usable(helper: &Path) -> Result<(), Refusal> {
     hpvm_xdp::usable(helper)
-}
-
-/// Starts the helper for the processes of this host; see [`hpvm_xdp::start`].
-///
-/// # Errors
-/// Why it does not start.
-pub fn start_xdp(helper: &Path) -> Result<String, Refusal> {
-    hpvm_xdp::start(helper)
 }
 
 /// Whether one of these interfaces may be better than UDP for everything: then it is worth a helper.
@@ -43,9 +35,8 @@ pub fn xdp_is_worth(own: &[Interface]) -> Result<(), Refusal> {
 }
 
 /// How datagrams are to pass the kernel.
-pub struct PastKernelSettings<'a> {
-    /// The name of the helper.
-    pub helper: &'a str,
+pub struct PastKernelSettings {
+    pub helper: Helper,
     /// The place of this process among those of its host, and how many they are.
     pub place: (u32, u32),
     /// Also in a mode that costs others something.
@@ -87,13 +78,13 @@ impl PastKernel {
         own: &[Interface],
         socket: &Socket,
         only: Option<IpAddr>,
-        settings: &PastKernelSettings<'_>,
+        settings: PastKernelSettings,
     ) -> Result<(PastKernel, String), Refusal> {
         let auto = Wish { worst: Mode::Native, patience: AUTO_PATIENCE, ..Wish::ANY };
         let wish = if settings.in_any_mode { Wish::ANY } else { auto };
         // SAFETY: the socket lives longer than this.
         let udp = unsafe { BorrowedFd::borrow_raw(socket.fd()) };
-        let asked = hpvm_xdp::ask(settings.helper, settings.place, wish, &indices(own), udp);
+        let asked = settings.helper.ask(settings.place, wish, &indices(own), udp);
         let Granted { devices, words, connection } = asked?;
         let xdp = Xdp::new(devices, socket.port(), only)
             .map_err(|error| Refusal { why: Why::Impossible, text: format!("netlink: {error}") })?;

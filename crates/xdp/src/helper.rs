@@ -78,24 +78,48 @@ fn listen() -> io::Result<(UnixListener, String)> {
     Ok((UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?, name))
 }
 
-/// Starts a helper, and returns the name under which the processes of this host find it. Blocks until it serves.
-///
-/// # Errors
-/// It does not start.
-pub fn start(program: &Path) -> Result<String, Refusal> {
-    usable(program)?;
-    let failed = |error: io::Error| impossible(format!("{}: {error}", program.display()));
-    let (listener, name) = listen().map_err(failed)?;
-    let mut command = Command::new(program);
-    command.arg("serve").env_clear().current_dir("/");
-    command.stdin(OwnedFd::from(listener)).stdout(Stdio::null()).stderr(Stdio::null());
-    match command.status() {
-        Ok(status) if !status.success() => {
-            Err(impossible(format!("{}: {status}", program.display())))
+/// A connection to the helper of this host.
+pub struct Helper {
+    name: String,
+    stream: UnixStream,
+}
+
+impl Helper {
+    /// Starts it. Blocks until it serves. It goes when nobody is connected any more, which the first process is from now on.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub fn start(program: &Path) -> Result<Helper, Refusal> {
+        usable(program)?;
+        let failed = |error: io::Error| impossible(format!("{}: {error}", program.display()));
+        let (listener, name) = listen().map_err(failed)?;
+        let stream = connect(&name).map_err(failed)?;
+        let mut command = Command::new(program);
+        command.arg("serve").env_clear().current_dir("/");
+        command.stdin(OwnedFd::from(listener)).stdout(Stdio::null()).stderr(Stdio::null());
+        match command.status() {
+            Ok(status) if !status.success() => {
+                Err(impossible(format!("{}: {status}", program.display())))
+            }
+            // A program that waits for any child may have been faster: then the helper's answers tell.
+            Err(error) if error.raw_os_error() != Some(libc::ECHILD) => Err(failed(error)),
+            _ => Ok(Helper { name, stream }),
         }
-        // A program that waits for any child may have been faster: then the helper's answers tell.
-        Err(error) if error.raw_os_error() != Some(libc::ECHILD) => Err(failed(error)),
-        _ => Ok(name),
+    }
+
+    /// Connects to the helper that another process of this host has started.
+    ///
+    /// # Errors
+    /// There is none any more.
+    pub fn join(name: &str) -> Result<Helper, Refusal> {
+        let stream = connect(name);
+        let stream = stream.map_err(|error| impossible(format!("asking hpvm-xdp: {error}")))?;
+        Ok(Helper { name: name.to_owned(), stream })
+    }
+
+    /// Under which the other processes of this host find it.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 }
 
@@ -130,52 +154,58 @@ pub struct Granted {
     pub connection: OwnedFd,
 }
 
-/// Asks a helper for these interfaces, for the process that has `place` of so many and the bound socket `udp`.
-///
-/// # Errors
-/// None can be used.
-pub fn ask(
-    name: &str,
-    (place, places): (u32, u32),
-    wish: Wish,
-    interfaces: &[Interface],
-    udp: BorrowedFd<'_>,
-) -> Result<Granted, Refusal> {
-    let failed = |error: io::Error| impossible(format!("asking hpvm-xdp: {error}"));
-    let stream = connect(name).map_err(failed)?;
-    let indices = interfaces.iter().map(|interface| interface.index).collect();
-    let request = Request { place, places, wish, interfaces: indices };
-    send(stream.as_fd(), &request.bytes(), &[udp.as_raw_fd()]).map_err(failed)?;
-    let (bytes, descriptors) = receive(stream.as_fd()).map_err(failed)?;
-    let answers = parse_answers(&bytes).ok_or_else(|| {
-        impossible("hpvm-xdp has given no answer, or one of another version".to_owned())
-    })?;
-    let mut descriptors = descriptors.into_iter();
-    let (mut devices, mut words, mut refusals) = (Vec::new(), Vec::new(), Vec::new());
-    for (interface, answer) in interfaces.iter().zip(answers) {
-        let Interface { name, index, .. } = interface;
-        match answer {
-            Answer::Refused(refusal) => {
-                words.push(refusal.text.clone());
-                refusals.push(refusal);
-            }
-            Answer::Open(mode, why) => {
-                let (Some(socket), Some(memory)) = (descriptors.next(), descriptors.next()) else {
-                    return Err(impossible("hpvm-xdp has not handed over what it says".to_owned()));
-                };
-                let device = Device::new(*index, mode, Handed { socket, memory }, (place, places));
-                devices.push(device.map_err(|e| impossible(format!("interface {name}: {e}")))?);
-                let and = if why.is_empty() { "" } else { "; " };
-                words.push(format!("{name}: {}{and}{why}", mode.text()));
+impl Helper {
+    /// Asks for these interfaces, for the process that has `place` of so many and the bound socket `udp`.
+    ///
+    /// # Errors
+    /// None can be used.
+    pub fn ask(
+        self,
+        (place, places): (u32, u32),
+        wish: Wish,
+        interfaces: &[Interface],
+        udp: BorrowedFd<'_>,
+    ) -> Result<Granted, Refusal> {
+        let failed = |error: io::Error| impossible(format!("asking hpvm-xdp: {error}"));
+        let stream = self.stream;
+        let indices = interfaces.iter().map(|interface| interface.index).collect();
+        let request = Request { place, places, wish, interfaces: indices };
+        send(stream.as_fd(), &request.bytes(), &[udp.as_raw_fd()]).map_err(failed)?;
+        let (bytes, descriptors) = receive(stream.as_fd()).map_err(failed)?;
+        let answers = parse_answers(&bytes).ok_or_else(|| {
+            impossible("hpvm-xdp has given no answer, or one of another version".to_owned())
+        })?;
+        let mut descriptors = descriptors.into_iter();
+        let (mut devices, mut words, mut refusals) = (Vec::new(), Vec::new(), Vec::new());
+        for (interface, answer) in interfaces.iter().zip(answers) {
+            let Interface { name, index, .. } = interface;
+            match answer {
+                Answer::Refused(refusal) => {
+                    words.push(refusal.text.clone());
+                    refusals.push(refusal);
+                }
+                Answer::Open(mode, why) => {
+                    let (Some(socket), Some(memory)) = (descriptors.next(), descriptors.next())
+                    else {
+                        return Err(impossible(
+                            "hpvm-xdp has not handed over what it says".to_owned(),
+                        ));
+                    };
+                    let device =
+                        Device::new(*index, mode, Handed { socket, memory }, (place, places));
+                    devices.push(device.map_err(|e| impossible(format!("interface {name}: {e}")))?);
+                    let and = if why.is_empty() { "" } else { "; " };
+                    words.push(format!("{name}: {}{and}{why}", mode.text()));
+                }
             }
         }
+        if !devices.is_empty() {
+            return Ok(Granted { devices, words, connection: stream.into() });
+        }
+        words.dedup();
+        // The reason that can be mended before the others.
+        let why = refusals.iter().map(|refusal| refusal.why).min().unwrap_or(Why::Impossible);
+        let none = || "there is no interface of Ethernet".to_owned();
+        Err(Refusal { why, text: if words.is_empty() { none() } else { words.join("; ") } })
     }
-    if !devices.is_empty() {
-        return Ok(Granted { devices, words, connection: stream.into() });
-    }
-    words.dedup();
-    // The reason that can be mended before the others.
-    let why = refusals.iter().map(|refusal| refusal.why).min().unwrap_or(Why::Impossible);
-    let none = || "there is no interface of Ethernet".to_owned();
-    Err(Refusal { why, text: if words.is_empty() { none() } else { words.join("; ") } })
 }

@@ -37,7 +37,7 @@ mod xdp;
 pub use bpf::{Kind as BpfKind, ids, maps_of};
 pub use device::{Device, Interface, Mode};
 pub use features::{expected, worth};
-pub use helper::{GRANT, Granted, HELPER, ask, start, usable};
+pub use helper::{GRANT, Granted, HELPER, Helper, usable};
 pub use open::{Queue, Refusal, Why, Wish, probe};
 pub use serve::serve;
 pub use xdp::{Received, Tally, Xdp};

@@ -12,12 +12,12 @@ use crate::netlink::Netlink;
 use crate::open::{Handed, Queue, Refusal, Why, explain};
 use std::ffi::CStr;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 
-/// How long a process that has connected may be silent, and how long the first one is waited for.
+/// How long a message may take to come whole, and how long the first process is waited for, which is connected already.
 const SILENCE: Duration = Duration::from_secs(5);
 /// The namespace of a socket, as a descriptor.
 const SIOCGSKNS: libc::Ioctl = 0x894C;
@@ -33,16 +33,20 @@ pub fn serve(listener: &UnixListener) -> io::Result<()> {
         let patience = if clients.is_empty() { SILENCE.as_millis() as libc::c_int } else { -1 };
         let streams = clients.iter().map(|client| client.stream.as_fd());
         let ready = wait([listener.as_fd()].into_iter().chain(streams), patience)?;
-        // A process says nothing more once it was answered: its end is all that is to be read.
         for index in (0..clients.len()).rev().filter(|index| ready[index + 1]) {
-            opened.withdraw(&clients.swap_remove(index));
+            // A process says one thing. After that, its end is all that is to be read.
+            let client = &mut clients[index];
+            let stays = client.asked.is_none() && opened.answer(client).is_ok();
+            if !stays {
+                opened.withdraw(&clients.swap_remove(index));
+            }
         }
         if ready[0] {
             let (stream, _) = listener.accept()?;
             stream.set_read_timeout(Some(SILENCE))?;
-            let user = user_of(stream.as_fd()).filter(|user| *user == own_user());
-            // Whoever has gone meanwhile needs no answer, and whoever speaks otherwise gets none.
-            clients.extend(user.and_then(|user| opened.answer(stream, user).ok()));
+            if user_of(stream.as_fd()) == Some(own_user()) {
+                clients.push(Client { stream, asked: None });
+            }
         } else if clients.is_empty() {
             return Ok(());
         }
@@ -73,12 +77,11 @@ fn own_user() -> u32 {
     unsafe { libc::getuid() }
 }
 
-/// A process that has been answered.
+/// A process that is connected.
 struct Client {
     stream: UnixStream,
-    port: Option<Port>,
-    /// The socket that it has shown: the port stays its own.
-    _socket: Option<OwnedFd>,
+    /// Of one that has been answered: its port, and the socket that it has shown, so that the port stays its own.
+    asked: Option<(Option<Port>, Option<OwnedFd>)>,
 }
 
 /// What has been opened, at the first request.
@@ -89,16 +92,16 @@ struct Opened {
 }
 
 impl Opened {
-    /// Reads a request and answers it.
-    fn answer(&mut self, stream: UnixStream, user: u32) -> io::Result<Client> {
-        let (bytes, descriptors) = receive(stream.as_fd())?;
+    /// Reads a request and answers it. Who has gone meanwhile needs no answer, and who speaks otherwise gets none.
+    fn answer(&mut self, client: &mut Client) -> io::Result<()> {
+        let (bytes, descriptors) = receive(client.stream.as_fd())?;
         let request = Request::parse(&bytes).ok_or(io::ErrorKind::InvalidData)?;
         if self.places == 0 {
             self.open(&request);
         }
         let socket = descriptors.into_iter().next();
         let port = match &socket {
-            Some(socket) => Port::of(socket, user),
+            Some(socket) => Port::of(socket, own_user()),
             None => Err("no socket came with the request".to_owned()),
         };
         let mut given = Vec::new();
@@ -112,15 +115,9 @@ impl Opened {
                 Err(refusal) => Answer::Refused(refusal),
             });
         }
-        let client = Client { stream, port: port.ok(), _socket: socket };
+        client.asked = Some((port.ok(), socket));
         let given: Vec<_> = given.iter().map(AsRawFd::as_raw_fd).collect();
-        match send(client.stream.as_fd(), &answers(&all), &given) {
-            Ok(()) => Ok(client),
-            Err(error) => {
-                self.withdraw(&client);
-                Err(error)
-            }
-        }
+        send(client.stream.as_fd(), &answers(&all), &given)
     }
 
     fn open(&mut self, request: &Request) {
@@ -159,7 +156,7 @@ impl Opened {
 
     /// A process has gone: its port will be free.
     fn withdraw(&mut self, client: &Client) {
-        let Some(port) = &client.port else { return };
+        let Some((Some(port), _)) = &client.asked else { return };
         for (interface, queue) in &self.queues {
             if let Ok(queue) = queue {
                 queue.withdraw(port.number, port.of_interface(interface));
@@ -206,11 +203,7 @@ impl Port {
         }
         let four =
             !six || option(socket, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY).map_err(failed)? == 0;
-        let copy = socket.try_clone().map_err(failed)?;
-        let bound = std::net::UdpSocket::from(copy).local_addr().map_err(failed)?;
-        if bound.port() == 0 {
-            return Err("the socket that came with the request is not bound".to_owned());
-        }
+        let bound = lock_port(socket)?;
         let ip = bound.ip().to_canonical();
         let only = Some(ip).filter(|ip| !ip.is_unspecified());
         Ok(Port { number: bound.port(), only, four, six })
@@ -225,6 +218,48 @@ impl Port {
         let family = if address.is_ipv4() { self.four } else { self.six };
         family && self.only.is_none_or(|only| only == address)
     }
+}
+
+/// Makes the port of a socket its own until it is closed, and tells where it is bound. A port that the system has chosen is
+/// given up when the socket is disconnected (`connect` with `AF_UNSPEC`), and somebody else could have it; one that was named
+/// is not.
+fn lock_port(socket: &OwnedFd) -> Result<SocketAddr, String> {
+    let failed = |error: io::Error| format!("looking at a socket: {error}");
+    let (fd, copy) = (socket.as_raw_fd(), socket.try_clone().map_err(failed)?);
+    let copy = std::net::UdpSocket::from(copy);
+    // SAFETY: zeros are a value of the structure.
+    let mut address: libc::sockaddr_storage = unsafe { core::mem::zeroed() };
+    let mut len = size_of_val(&address) as libc::socklen_t;
+    // SAFETY: live memory of the given length.
+    if unsafe { libc::getsockname(fd, (&raw mut address).cast(), &mut len) } != 0 {
+        return Err(failed(io::Error::last_os_error()));
+    }
+    let bound = copy.local_addr().map_err(failed)?;
+    if bound.port() == 0 {
+        return Err("the socket that came with the request is not bound".to_owned());
+    }
+    // The other side has the same socket and may connect it meanwhile, which chooses a port, though hardly this one twice.
+    let mut kept = 0;
+    for _ in 0..4 {
+        let nobody = libc::sockaddr { sa_family: libc::AF_UNSPEC as u16, sa_data: [0; 14] };
+        // SAFETY: a live address of the given length.
+        unsafe { libc::connect(fd, &raw const nobody, size_of_val(&nobody) as u32) };
+        match copy.local_addr().map_err(failed)? {
+            now if now == bound => kept += 1,
+            now if now.port() == 0 => {
+                kept = 0;
+                // SAFETY: the address that the system has told.
+                if unsafe { libc::bind(fd, (&raw const address).cast(), len) } != 0 {
+                    return Err(failed(io::Error::last_os_error()));
+                }
+            }
+            _ => break,
+        }
+        if kept == 2 {
+            return Ok(bound);
+        }
+    }
+    Err("the socket that came with the request does not keep its port".to_owned())
 }
 
 fn option(socket: &OwnedFd, level: libc::c_int, name: libc::c_int) -> io::Result<libc::c_int> {
@@ -345,6 +380,49 @@ mod tests {
         // SAFETY: just made.
         let text = Port::of(&unsafe { OwnedFd::from_raw_fd(unbound) }, own).unwrap_err();
         assert!(text.contains("not bound"), "{text}");
+    }
+
+    /// The first process connects long before it asks: it waits for all ranks of the job meanwhile.
+    #[test]
+    fn a_silent_process_holds_up_nobody_and_is_waited_for() {
+        use std::io::{Read, Write};
+        use std::os::linux::net::SocketAddrExt;
+        use std::os::unix::net::SocketAddr;
+        let name = format!("hpvm-xdp-test-{}", std::process::id());
+        let address = SocketAddr::from_abstract_name(name).unwrap();
+        let listener = UnixListener::bind_addr(&address).unwrap();
+        let server = std::thread::spawn(move || serve(&listener));
+        let silent = UnixStream::connect_addr(&address).unwrap();
+        for _ in 0..3 {
+            let mut other = UnixStream::connect_addr(&address).unwrap();
+            other.write_all(b"nonsense").unwrap();
+            assert_eq!(other.read(&mut [0; 9]).unwrap(), 0);
+        }
+        assert!(!server.is_finished());
+        drop(silent);
+        server.join().unwrap().unwrap();
+    }
+
+    /// Otherwise its user could go on to receive at a port that is another's.
+    #[test]
+    fn a_port_stays_with_its_socket_whatever_its_user_does() {
+        for at in ["127.0.0.1:0", "0.0.0.0:0", "[::]:0", "[::1]:0"] {
+            let socket = UdpSocket::bind(at).unwrap();
+            let bound = socket.local_addr().unwrap();
+            let shown = OwnedFd::from(socket.try_clone().unwrap());
+            assert_eq!(lock_port(&shown), Ok(bound));
+            let nobody = libc::sockaddr { sa_family: libc::AF_UNSPEC as u16, sa_data: [0; 14] };
+            let (fd, len) = (socket.as_raw_fd(), size_of_val(&nobody) as u32);
+            // SAFETY: a live address of the given length.
+            assert_eq!(unsafe { libc::connect(fd, &raw const nobody, len) }, 0);
+            assert_eq!(socket.local_addr().unwrap(), bound);
+            assert!(UdpSocket::bind(bound).is_err(), "somebody else has the port");
+            // It still receives.
+            let other = UdpSocket::bind((bound.ip(), 0)).unwrap();
+            let to = if bound.is_ipv4() { "127.0.0.1" } else { "::1" };
+            other.send_to(b"x", (to, bound.port())).unwrap();
+            assert_eq!(socket.recv(&mut [0; 9]).unwrap(), 1);
+        }
     }
 
     /// Whoever has a network of his own may bind any port there.

@@ -5,7 +5,6 @@ use crate::common::{self, UnderWay, clean, conformance, prefix, program, run_wit
 use crate::random::{Random, seed};
 use hpvm_tests::hosts::Hosts;
 use hpvm_xdp::{BpfKind, GRANT, ids, maps_of};
-use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -316,9 +315,8 @@ fn users_without_privileges_need_a_helper_that_has_them() {
     let file = helper.to_str().expect("a path of text");
     let job = |lane: &str| {
         let options = ["--lane", lane, "-genv", "HPVM_XDP_HELPER", file];
-        let words: Vec<&OsStr> = NOBODY[1..].iter().map(OsStr::new).collect();
-        let mut job = several(&hosts, 2, &options, Path::new(NOBODY[0]), &[]);
-        job.args(words).arg(program("hosts")).args(["0.3", "2"]);
+        let mut job = several(&hosts, 2, &options, Path::new(NOBODY[0]), &NOBODY[1..]);
+        job.arg(program("hosts")).args(["0.3", "2"]);
         run_within(job, LIMIT)
     };
     let refused = job("xdp");
@@ -329,10 +327,9 @@ fn users_without_privileges_need_a_helper_that_has_them() {
     assert!(!silent.output.contains("xdp"), "{}", silent.output);
 
     let granted = Command::new("setcap").args([GRANT, file]).output();
-    let usable = granted.is_ok_and(|output| output.status.success());
-    let words = [&NOBODY[..], &[file, "check"]].concat();
-    if !usable || !hosts.command(1, words[0]).args(&words[1..]).status().expect("it runs").success()
-    {
+    let words = [&NOBODY[1..], &[file, "check"]].concat();
+    let checked = hosts.command(1, NOBODY[0]).args(words).output();
+    if ![granted, checked].into_iter().all(|done| done.is_ok_and(|done| done.status.success())) {
         hpvm_tests::skip::skipped("capabilities of files do not count here");
         return;
     }

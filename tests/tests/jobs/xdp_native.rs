@@ -89,7 +89,9 @@ fn auto_passes_the_kernel_where_a_driver_runs_the_program() {
             return;
         }
     };
-    [1, 2].map(|host| set_up(&hosts, host));
+    for host in [1, 2] {
+        set_up(&hosts, host);
+    }
     let (over, job) = (AtomicBool::new(false), UnderWay::new());
     std::thread::scope(|scope| {
         scope.spawn(|| carry(ends, &over));

@@ -6,7 +6,7 @@ use hpvm_job::Client;
 use hpvm_mpi::{Class, Error, Result};
 use hpvm_net::interfaces::Interface;
 use hpvm_net::{
-    Lane, Opened, PastKernelSettings, Refusal, Why, XDP_HELPER, start_xdp, xdp_is_worth, xdp_usable,
+    Lane, Opened, PastKernelSettings, Refusal, Why, XDP_HELPER, XdpHelper, xdp_is_worth, xdp_usable,
 };
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ pub enum Past {
     /// It can't be, and need not.
     Refused(Why),
     /// A helper is there, or the first rank, whose number this is, will tell of it.
-    Helper { must: bool, name: Option<String>, first: u32 },
+    Helper { must: bool, helper: Option<XdpHelper>, first: u32 },
 }
 
 /// An error that names the host and the variable.
@@ -87,14 +87,13 @@ impl Past {
         let worth = if must { Ok(()) } else { xdp_is_worth(interfaces) };
         let helper = worth.and_then(|()| helper()).and_then(|file| {
             xdp_usable(&file)?;
-            if rank == first { start_xdp(&file).map(Some) } else { Ok(None) }
+            if rank == first { XdpHelper::start(&file).map(Some) } else { Ok(None) }
         });
-        let told = helper.as_ref().ok().and_then(Option::as_deref);
-        if let Some(name) = told {
-            m.put(&format!("{HELPER_KEY}{first}"), name).map_err(manager)?;
+        if let Ok(Some(started)) = &helper {
+            m.put(&format!("{HELPER_KEY}{first}"), started.name()).map_err(manager)?;
         }
         match helper {
-            Ok(name) => Ok(Past::Helper { must, name, first }),
+            Ok(helper) => Ok(Past::Helper { must, helper, first }),
             Err(refusal) if must => Err(named(&refusal.text, "xdp")),
             Err(refusal) => Ok(Past::Refused(refusal.why)),
         }
@@ -106,27 +105,28 @@ impl Past {
     /// # Errors
     /// They must and can't.
     pub fn pass(self, m: &mut Client, opened: &mut Opened, place: (u32, u32)) -> Result<()> {
-        let (must, name, first) = match self {
+        let (must, helper, first) = match self {
             Past::Unwanted => return Ok(()),
             Past::Refused(why) => {
                 opened.set_why_udp(why);
                 return Ok(());
             }
-            Past::Helper { must, name, first } => (must, name, first),
+            Past::Helper { must, helper, first } => (must, helper, first),
         };
-        let name = match name {
-            Some(name) => Some(name),
-            None => m.get(&format!("{HELPER_KEY}{first}")).map_err(manager)?,
+        let helper = match helper {
+            Some(helper) => Ok(helper),
+            None => match m.get(&format!("{HELPER_KEY}{first}")).map_err(manager)? {
+                Some(name) => XdpHelper::join(&name),
+                None => Err(Refusal {
+                    why: Why::Impossible,
+                    text: format!("rank {first}, the first of this host, has not started hpvm-xdp"),
+                }),
+            },
         };
-        let passed = match &name {
-            Some(helper) => {
-                opened.pass_kernel(&PastKernelSettings { helper, place, in_any_mode: must })
-            }
-            None => Err(Refusal {
-                why: Why::Impossible,
-                text: format!("rank {first}, the first of this host, has not started hpvm-xdp"),
-            }),
-        };
+        let in_any_mode = must;
+        let passed = helper.and_then(|helper| {
+            opened.pass_kernel(PastKernelSettings { helper, place, in_any_mode })
+        });
         match passed {
             Ok(()) => Ok(()),
             Err(refusal) if must => Err(named(&refusal.text, "xdp")),
