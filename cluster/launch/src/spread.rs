@@ -76,7 +76,7 @@ impl Spread {
             sites: None,
         };
         for (index, program) in request.programs.iter().enumerate() {
-            for (name, slot) in hosts_of(program, policy, &is_local)? {
+            for (name, slot) in hosts_of(program, policy, is_local)? {
                 let name = &name;
                 let known = names.iter().find(|(other, _)| other == name).map(|(_, node)| *node);
                 let node = known.unwrap_or_else(|| {
@@ -90,7 +90,7 @@ impl Spread {
                 }
             }
         }
-        spread.sites = request.options.sites.plan(&spread, &is_local)?;
+        spread.sites = request.options.sites.plan(&spread, is_local)?;
         spread.check(request, is_local)?;
         Ok(spread)
     }

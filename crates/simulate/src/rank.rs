@@ -56,11 +56,7 @@ struct Request {
 /// The number of what a blocking call started, of which there is one at a time.
 const BLOCKING: u64 = u64::MAX;
 
-/// A communicator at an address that does not change: what runs borrows it.
-#[expect(
-    clippy::redundant_allocation,
-    reason = "what runs borrows the handle, not the communicator"
-)]
+/// A communicator's handle at an address that does not change: what runs borrows the handle, not the communicator.
 type Fixed = Box<Arc<Comm>>;
 
 pub(crate) struct Rank {
@@ -364,7 +360,7 @@ impl Rank {
         let all = |number: u64| blocks.recv.iter().all(|word| *word == number);
         let in_turn = || {
             let words = (call.bytes / 8).max(1);
-            call.bytes % 8 != 0
+            !call.bytes.is_multiple_of(8)
                 || (1..)
                     .zip(blocks.recv.chunks(words))
                     .all(|(n, block)| block.iter().all(|word| *word == n))

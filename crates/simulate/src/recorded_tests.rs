@@ -71,7 +71,7 @@ fn receives_from_whoever_get_what_came() {
 #[test]
 fn groups_and_blocks_of_different_lengths() {
     let file = |rank: u32| {
-        let (group, ranks) = if rank % 2 == 0 { ("e", "0,2") } else { ("o", "3,1") };
+        let (group, ranks) = if rank.is_multiple_of(2) { ("e", "0,2") } else { ("o", "3,1") };
         format!(
             "hpvm-trace 1 rank {rank} of 4\ngroup {group} {ranks}\niallgather {} @{group}\nreduce 1 8 @{group}\n\
              wait 1\nalltoall 64\nend 1us\n",
