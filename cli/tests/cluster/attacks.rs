@@ -170,10 +170,13 @@ fn requests_have_a_largest_size() {
     let said = raw(&server, &chunked);
     assert!(!said.contains("201 Created"), "{said}");
     let long = format!("GET /{} HTTP/1.1\r\nHost: x\r\n\r\n", "a".repeat(1 << 20));
-    assert!(raw(&server, long.as_bytes()).starts_with("HTTP/1.1 4"));
+    let refused = |said: &str| said.is_empty() || said.starts_with("HTTP/1.1 4");
+    // Who is refused while still writing may find the connection reset before the answer.
+    let said = raw(&server, long.as_bytes());
+    assert!(refused(&said), "{said}");
     let many: String = (0..10_000).map(|n| format!("X-{n}: y\r\n")).collect();
     let said = raw(&server, format!("GET / HTTP/1.1\r\nHost: x\r\n{many}\r\n").as_bytes());
-    assert!(said.starts_with("HTTP/1.1 4"), "{said}");
+    assert!(refused(&said), "{said}");
     // Deep JSON ends as an error, not with the stack.
     let deep = format!(r#"{{"command":{}"#, "[".repeat(1 << 20));
     assert_eq!(server.http("POST", "/api/v1/jobs", &[&cookie], &deep).status, 400);

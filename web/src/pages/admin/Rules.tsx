@@ -91,7 +91,7 @@ function Drain({ host }: { host: Host }) {
         ) : (
           <label>
             Reason
-            <input name="reason" required placeholder="why nothing shall start there" autocomplete="off" />
+            <input name="reason" required placeholder="e.g. a new disk" autocomplete="off" />
           </label>
         )}
         <button type="submit" disabled={doing.waits}>

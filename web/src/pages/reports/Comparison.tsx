@@ -79,7 +79,9 @@ function Table({ rows }: { rows: Difference[] }) {
         <thead>
           <tr>
             {HEADS.map((head) => (
-              <th scope="col">{head}</th>
+              <th scope="col" class={["Before", "Now", "Ratio"].includes(head) ? "number" : ""}>
+                {head}
+              </th>
             ))}
           </tr>
         </thead>

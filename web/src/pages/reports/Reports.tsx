@@ -81,7 +81,9 @@ function Table({ list, chosen, choose }: { list: JobSummary[]; chosen: readonly 
         <thead>
           <tr>
             {HEADS.map((head) => (
-              <th scope="col">{head}</th>
+              <th scope="col" class={head === "Took" ? "number" : ""}>
+                {head}
+              </th>
             ))}
           </tr>
         </thead>
