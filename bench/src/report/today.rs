@@ -138,7 +138,8 @@ fn app(data: &Data, name: &str, what: &str) -> Option<Today> {
             today(all.median() / apps::steps(name, data.settings.quick)?, ranks(all))
         }
         "speedup" => {
-            let [alone, all] = [(name, "force"), (name, "force_all")].map(|(n, w)| paper_run(data, n, w));
+            let [alone, all] =
+                [(name, "force"), (name, "force_all")].map(|(n, w)| paper_run(data, n, w));
             today(alone?.median() / all?.median(), ranks(all?))
         }
         _ => {

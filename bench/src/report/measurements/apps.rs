@@ -23,7 +23,7 @@ const KINDS: [&str; 2] = ["strong", "weak"];
 
 pub struct Apps;
 
-/// How an application is run; others with `--scaling` take their defaults.
+/// How an application is run: half a second on one core, and some seconds. Others with `--scaling` take their defaults.
 struct Case {
     name: &'static str,
     quick: &'static str,
@@ -32,20 +32,36 @@ struct Case {
     steps: (f64, f64),
 }
 
-const CASES: [Case; 3] = [
-    Case { name: "md", quick: "--steps 40", whole: "--steps 200", steps: (40.0, 200.0) },
-    Case { name: "treecode", quick: "--steps 2", whole: "--steps 10", steps: (2.0, 10.0) },
-    Case { name: "fdtd", quick: "", whole: "", steps: (0.0, 0.0) },
+const CASES: [Case; 10] = [
+    case("aspcg", "--steps 20", "--cells 256 --steps 20", (20.0, 20.0)),
+    case("fdtd", "--steps 200", "--steps 1000", (200.0, 1000.0)),
+    case("hydro", "--steps 10", "--steps 60", (10.0, 60.0)),
+    case("md", "--steps 40", "--steps 200", (40.0, 200.0)),
+    case("mhd", "--cells 256 --steps 40", "--cells 256 --steps 200", (40.0, 200.0)),
+    case("qmc", "--steps 1000", "--steps 5000", (1000.0, 5000.0)),
+    case("relativity", "--steps 10", "--steps 60", (10.0, 60.0)),
+    case("sweep", "--steps 10", "--steps 60", (10.0, 60.0)),
+    case("treecode", "--steps 4", "--steps 20", (4.0, 20.0)),
+    case("vortex", "--steps 2", "--steps 10", (2.0, 10.0)),
 ];
 
-fn case(name: &str) -> Option<&'static Case> {
+const fn case(
+    name: &'static str,
+    quick: &'static str,
+    whole: &'static str,
+    steps: (f64, f64),
+) -> Case {
+    Case { name, quick, whole, steps }
+}
+
+fn case_of(name: &str) -> Option<&'static Case> {
     CASES.iter().find(|case| case.name == name)
 }
 
 /// Steps that a run of an application made, where it is known.
 pub fn steps(name: &str, quick: bool) -> Option<f64> {
-    let case = case(name)?;
-    Some(if quick { case.steps.0 } else { case.steps.1 }).filter(|steps| *steps > 0.0)
+    let case = case_of(name)?;
+    Some(if quick { case.steps.0 } else { case.steps.1 })
 }
 
 /// Of a scaling run: its kind.
@@ -103,7 +119,7 @@ impl Apps {
         let ranks =
             if context.settings.hosts.is_empty() { cores.max(2) } else { context.settings.ranks };
         let args =
-            case(name).map_or("", |c| if context.settings.quick { c.quick } else { c.whole });
+            case_of(name).map_or("", |c| if context.settings.quick { c.quick } else { c.whole });
         for kind in KINDS {
             for _ in 0..context.launches() {
                 let scaled = format!("--scaling {kind} {args}");

@@ -180,7 +180,8 @@ mod tests {
         let cholesky = "factorisation in 0.0123 s: 4.50 Gflop/s";
         assert_eq!(run("cholesky", "seconds").figure(cholesky), Some(0.0123));
         assert_eq!(run("cholesky", "mflops").figure(cholesky), Some(4500.0));
-        let basis = "lazard: basis of 15 polynomials\nbasis in 0.000812 s on 1 ranks; 40 S-polynomials";
+        let basis =
+            "lazard: basis of 15 polynomials\nbasis in 0.000812 s on 1 ranks; 40 S-polynomials";
         assert_eq!(run("grobner", "seconds").figure(basis), Some(0.000812));
         assert_eq!(run("barnes", "force").figure("3 forces in 0.0 s"), None);
         assert_eq!(run("aspcg", "gflops").figure("10 steps, 5.1 Gflop/s"), Some(5.1));
