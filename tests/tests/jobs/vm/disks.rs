@@ -63,7 +63,7 @@ fn a_full_ext4() {
         let disk = Disk::new(3 << 10, &making, "loop");
         // What is free is less than the 2 MiB of one rank.
         let room = disk.0.join("taken");
-        std::fs::write(&room, vec![1; 700 << 10]).expect("room");
+        std::fs::write(&room, vec![1; 1000 << 10]).expect("room");
         let inner = disk.0.join("inner");
         std::fs::create_dir(&inner).expect("a folder");
         well(words(&["chmod", "1777", inner.to_str().expect("a path of plain characters")]));
