@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -45,8 +45,10 @@ impl Wan {
     /// # Errors
     /// What the system refuses, for people.
     pub fn lay(one: &str, other: &str, cable: Cable) -> Result<Wan, String> {
-        let own = std::process::id();
-        let ends = [format!("w{own}a"), format!("w{own}b")];
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        // Relaxed: only distinctness matters. Names of interfaces are short.
+        let (own, number) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let ends = ["a", "b"].map(|end| format!("w{own}{end}{number}"));
         let (over, mut sockets) = (Arc::new(AtomicBool::new(false)), Vec::new());
         // Dropped, it takes away what has been made so far.
         let mut wan = Wan { over, carriers: Vec::new(), ends };
