@@ -157,10 +157,7 @@ impl Machine {
             return self.post(from, Head::new(Kind::Freed, name), None);
         };
         if let Some(Object::Value { owner }) = entry.object {
-            return match owner == self.me {
-                true => self.supply_to(from, name),
-                false => self.tell(owner, Kind::Supply, name, from),
-            };
+            return self.tell(owner, Kind::Supply, name, from);
         }
         if entry.readers.contains(&from) {
             return Err(Machine::asked_twice(from, name));

@@ -18,7 +18,6 @@
 mod accumulators;
 mod cache;
 mod carrier;
-mod chores;
 mod content;
 mod directory;
 mod fault;

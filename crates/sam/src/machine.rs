@@ -2,7 +2,6 @@
 
 use crate::accumulators::Accumulator;
 use crate::cache::Cache;
-use crate::chores::Chores;
 use crate::content::{Buffer, Content, ContentType, unpacked};
 use crate::directory::Directory;
 use crate::message::{Head, Kind, Outgoing, Rank};
@@ -86,7 +85,6 @@ pub struct Machine {
     out: VecDeque<Outgoing>,
     /// Messages to this rank itself.
     own: VecDeque<(Head, Option<Content>)>,
-    pub(crate) chores: Chores,
     pub(crate) counters: Counters,
 }
 
@@ -105,7 +103,6 @@ impl Machine {
             types: Vec::new(),
             out: VecDeque::new(),
             own: VecDeque::new(),
-            chores: Chores::default(),
             counters: Counters::default(),
         }
     }

@@ -71,13 +71,6 @@ impl<C: Carrier> Node<C> {
     pub fn handle(&mut self, incoming: Incoming) -> Result<(), Fault> {
         self.news = true;
         self.machine.receive(incoming.from, &incoming.head, incoming.content)?;
-        if self.machine.has_outgoing() { self.answer() } else { Ok(()) }
-    }
-
-    /// Sends what was asked for, and then has the time until something is asked for again.
-    fn answer(&mut self) -> Result<(), Fault> {
-        self.send_all()?;
-        self.machine.do_chores()?;
         self.flush()
     }
 
@@ -93,12 +86,10 @@ impl<C: Carrier> Node<C> {
         loop {
             let answer = ask(&mut self.machine)?;
             self.flush()?;
-            if let Some(answer) = answer {
-                return Ok(answer);
-            }
-            self.machine.do_chores()?;
-            self.flush()?;
-            self.take(true)?;
+            match answer {
+                Some(answer) => return Ok(answer),
+                None => self.take(true)?,
+            };
         }
     }
 
@@ -137,8 +128,6 @@ impl<C: Carrier> Node<C> {
 
     /// Answers others. Does not block.
     pub fn poll(&mut self) -> Result<(), Fault> {
-        self.machine.do_chores()?;
-        self.flush()?;
         // So many at a time, that the program gets on with its work.
         for _ in 0..64 {
             if !self.take(false)? {

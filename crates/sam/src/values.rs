@@ -333,38 +333,25 @@ impl Machine {
             let text = format!("value {name} is used by this rank while it goes: {LIFETIME}");
             return Err(Fault::new(text));
         }
-        let Some(value) = self.values.remove(&name) else { return Ok(()) };
-        if let Role::Owned(owned) = &value.role {
-            for holder in owned.holders.iter().filter(|holder| **holder != knows) {
-                self.post(*holder, Head::new(Kind::Drop, name), None)?;
-            }
+        let Some(Value { role: Role::Owned(owned), .. }) = self.values.remove(&name) else {
+            return Ok(());
+        };
+        for holder in owned.holders.into_iter().filter(|holder| *holder != knows) {
+            self.post(holder, Head::new(Kind::Drop, name), None)?;
         }
-        self.discard(value);
-        let home = self.home_of(name)?;
-        if home == self.me {
-            self.note_gone(name)
-        } else {
-            self.post(home, Head::new(Kind::Gone, name), None)
-        }
+        self.tell_home(Kind::Gone, name, 0)
     }
 
     /// Home to owner: a reader wants the value.
     pub(crate) fn supply(&mut self, from: Rank, head: &Head) -> Result<(), Fault> {
-        match self.values.get(&head.name).map(|value| &value.role) {
-            Some(Role::Writing | Role::Copy { .. }) => {
-                Err(self.absurd(from, head, "asks a rank that does not own it"))
-            }
-            _ => self.supply_to(head.rank, head.name),
-        }
-    }
-
-    /// Sends a value of this rank to a reader, or tells it that it is gone.
-    pub(crate) fn supply_to(&mut self, reader: Rank, name: Name) -> Result<(), Fault> {
+        let (name, reader) = (head.name, head.rank);
         match self.values.get(&name).map(|value| &value.role) {
             Some(Role::Owned(_)) if reader == self.me => Ok(()),
             Some(Role::Owned(_)) => self.send_value(name, reader),
-            // Or it went, and this rank itself is about to hear that.
-            _ => self.post(reader, Head::new(Kind::Freed, name), None),
+            None => self.post(reader, Head::new(Kind::Freed, name), None),
+            // It went, and this rank itself is about to hear that.
+            Some(Role::Wanted { .. }) => self.post(reader, Head::new(Kind::Freed, name), None),
+            Some(_) => Err(self.absurd(from, head, "asks a rank that does not own it")),
         }
     }
 
@@ -468,7 +455,6 @@ impl Machine {
     fn remove_copy(&mut self, name: Name) {
         if let Some(value) = self.values.remove(&name) {
             self.cache.removed(value.len);
-            self.discard(value);
         }
     }
 

@@ -74,19 +74,3 @@ fn other_readers_are_told() {
     assert_eq!((all[0].census().copies, all[1].census().owned), (0, 0));
     assert_eq!(all[1].counters().messages, 3, "two values, and one end");
 }
-
-/// The memory and the name of a value that is gone may be seen to later, but a use of it is a mistake at once.
-#[test]
-fn what_is_put_off_is_gone_all_the_same() {
-    let mut all = machines(2);
-    write(&mut all, 1);
-    use_it(&mut all, 0);
-    deliver(&mut all);
-    assert_eq!(all[0].use_begin(VALUE).expect("asks"), None);
-    let asked = all[0].next_outgoing().expect("a request");
-    all[1].receive(0, &asked.head, None).expect("a request");
-    let gone = all[1].next_outgoing().expect("an answer");
-    let fault = all[0].receive(1, &gone.head, None).expect_err("it is gone");
-    assert!(fault.to_string().contains("use of value 7:1, which is gone"), "{fault}");
-    all[1].do_chores().expect("no mistake");
-}

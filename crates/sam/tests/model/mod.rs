@@ -162,10 +162,6 @@ impl Player {
             self.ok(result);
         }
         worked |= self.advance();
-        if self.rng.u8(..4) == 0 {
-            let done = self.machine.do_chores();
-            self.ok(done);
-        }
         while let Some(message) = self.machine.next_outgoing() {
             self.shared.flying.update(|n| n + 1);
             self.wire.send(message);
