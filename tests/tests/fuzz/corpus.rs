@@ -110,6 +110,7 @@ fn order() -> Order {
     };
     let shell = Shell {
         words: vec!["ssh".into(), "-x".into()],
+        login: Vec::new(),
         raw: false,
         preload: false,
         width: 2,
