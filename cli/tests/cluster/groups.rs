@@ -70,10 +70,94 @@ fn too_much_memory_is_said_in_a_sentence() {
         (&"memory_limit".into(), &137.into())
     );
     let why = ended["outcome"]["detail"].to_string();
-    let by_kernel = home().is_ok_and(|home| home.lacks().is_none());
-    let expected =
-        if by_kernel { "it needed more memory than" } else { "bytes of memory; it had asked for" };
+    let expected = if by_kernel() {
+        "it needed more memory than"
+    } else {
+        "bytes of memory; it had asked for"
+    };
     assert!(why.contains(expected) && why.contains("104857600"), "{why}");
+}
+
+/// Whether the kernel keeps limits of groups here, as the server that this test starts finds.
+fn by_kernel() -> bool {
+    home().is_ok_and(|home| home.lacks().is_none())
+}
+
+#[test]
+fn a_job_over_its_memory_ends_alone_also_without_its_server() {
+    let mut server = Server::start();
+    let other = server.submit(&["--mem", "100M", "bash", "-c", "echo here; sleep 1000"]);
+    let eats = "import os, time\nwhile not os.path.exists('go'): time.sleep(0.05)\nx = []\n\
+                while True: x.append(bytearray(b'x') * (1 << 20))";
+    let id = server.submit(&["--mem", "100M", "-n", "2", "python3", "-c", eats]);
+    let (mine, its) = (group(&server, id), group(&server, other));
+    assert!(common::until(|| server.good(&["logs", &other.to_string()]) == "here\n"));
+    server.end(libc::SIGKILL);
+    std::fs::write(server.dir.path().join("go"), "").unwrap();
+    let eaters =
+        || server.job_processes().into_iter().filter(|(_, line)| line.contains("bytearray"));
+    assert!(common::until(|| eaters().next().is_none()), "{:?}", server.job_processes());
+    server.begin();
+    let ended = server.until(id, "ended");
+    let outcome = (&ended["outcome"]["kind"], &ended["exit_code"]);
+    assert_eq!(outcome, (&"memory_limit".into(), &137.into()), "{ended}");
+    assert!(ended["outcome"]["detail"].to_string().contains("104857600"), "{ended}");
+    assert!(common::until(|| mine.as_ref().is_none_or(|folder| !folder.exists())), "{mine:?}");
+    // The other one does not notice, and has its limit still.
+    assert_eq!(server.show(other)["state"], "running");
+    if by_kernel() {
+        let limit = std::fs::read_to_string(its.as_ref().unwrap().join("memory.max")).unwrap();
+        assert_eq!(limit.trim(), "104857600");
+    }
+    server.good(&["cancel", &other.to_string()]);
+    assert_eq!(server.until(other, "ended")["outcome"]["kind"], "cancelled");
+    server.nothing_left();
+}
+
+/// What only the kernel sees: a burst between two looks of the supervisor, and memory that no process has mapped.
+#[test]
+fn the_kernel_keeps_memory_of_any_kind_and_at_once() {
+    if !by_kernel() {
+        return;
+    }
+    let server = Server::start();
+    let burst = "x = bytearray(b'x') * (300 << 20)";
+    let files = "f = open(f'/dev/shm/hpvm-test-{__import__(\"os\").getpid()}', 'w+b')\n\
+                 __import__('os').unlink(f.name)\nfor _ in range(300): f.write(bytes(1 << 20))";
+    for script in [burst, files] {
+        let id = server.submit(&["--mem", "150M", "-t", "5", "python3", "-c", script]);
+        let ended = server.until(id, "ended");
+        assert_eq!(ended["outcome"]["kind"], "memory_limit", "{script}: {ended}");
+        assert!(ended["outcome"]["detail"].to_string().contains("157286400"), "{ended}");
+    }
+    // Less than the limit is well.
+    let id = server.submit(&["--mem", "400M", "-t", "5", "python3", "-c", burst]);
+    let ended = server.until(id, "ended");
+    assert_eq!((&ended["outcome"]["kind"], &ended["exit_code"]), (&"exit".into(), &0.into()));
+    server.nothing_left();
+}
+
+#[test]
+fn the_kernel_keeps_processors() {
+    if !by_kernel() {
+        return;
+    }
+    let server = Server::start();
+    // Two that never wait, on one processor.
+    let spins = "(while :; do :; done) & while :; do :; done";
+    let id = server.submit(&["-n", "1", "-c", "1", "bash", "-c", spins]);
+    let folder = group(&server, id).expect("a group");
+    let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap_or_default();
+    assert_eq!(read("cpu.max").trim(), "100000 100000");
+    let number = |name: &str| -> u64 {
+        let text = read("cpu.stat");
+        let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or(" 0");
+        line.trim().parse().unwrap()
+    };
+    assert!(common::until(|| number("nr_throttled ") > 5), "{}", read("cpu.stat"));
+    server.good(&["cancel", &id.to_string()]);
+    assert_eq!(server.until(id, "ended")["outcome"]["kind"], "cancelled");
+    server.nothing_left();
 }
 
 #[test]
