@@ -89,7 +89,7 @@ fn a_job_over_its_memory_ends_alone_also_without_its_server() {
     let other = server.submit(&["--mem", "100M", "bash", "-c", "echo here; sleep 1000"]);
     let eats = "import os, time\nwhile not os.path.exists('go'): time.sleep(0.05)\nx = []\n\
                 while True: x.append(bytearray(b'x') * (1 << 20))";
-    let id = server.submit(&["--mem", "100M", "-n", "2", "python3", "-c", eats]);
+    let id = server.submit(&["--mem", "100M", "python3", "-c", eats]);
     let (mine, its) = (group(&server, id), group(&server, other));
     assert!(common::until(|| server.good(&["logs", &other.to_string()]) == "here\n"));
     server.end(libc::SIGKILL);
