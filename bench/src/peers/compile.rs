@@ -18,7 +18,8 @@ static BENCHMARK: Sources = sources!("src_c":
     "hpvmbench.h" "shapes.h" "batches.h" "main.c" "measure.c" "latency.c" "bandwidth.c" "rate.c"
     "collective.c" "datatype.c" "shapes.c" "wakeup.c" "memory.c" "rma.c" "overlap.c" "pairs.c" "probe.c" "files.c");
 static ARMCI: Sources = sources!("src_c": "batches.h" "armci.c");
-static FLOOR: Sources = sources!("floor": "floor.h" "main.c" "common.c" "pingpong.c" "copy.c" "words.c");
+static FLOOR: Sources =
+    sources!("floor": "floor.h" "main.c" "common.c" "pingpong.c" "copy.c" "words.c");
 
 static TCP_FLOOR: Sources = sources!("floor": "network.h" "tcp.c");
 
