@@ -59,6 +59,7 @@ static void unfinished(void) { sam_value_begin(name_of(42), 1), use(42); }
 static void huge(void) { sam_value_begin(name_of(42), (size_t)1 << 60); }
 static void no_type(void) { sam_value_object(name_of(42), 3, &errors, 1); }
 static void finish_in_use(void) { write_42(), sam_use(name_of(42), NULL), sam_finish(); }
+static void finish_unended(void) { sam_value_begin(name_of(42), 1), sam_finish(); }
 static void leave(void) { exit(0); }
 static void again(void) { sam_init(); }
 static void nothing(void) {}
@@ -88,6 +89,7 @@ static const struct {
     {"huge", nothing, huge},
     {"no_type", nothing, no_type},
     {"finish_in_use", nothing, finish_in_use},
+    {"finish_unended", nothing, finish_unended},
     {"leave", nothing, leave},
     {"again", nothing, again},
 };

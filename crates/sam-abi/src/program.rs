@@ -169,10 +169,10 @@ pub fn barrier(function: &str) {
 pub fn finish() {
     let node = node("sam_finish");
     let census = node.machine().census();
-    if census.in_use > 0 || census.updating > 0 {
+    if census.writing > 0 || census.in_use > 0 || census.updating > 0 {
         let text = format!(
-            "{} values are in use and {} accumulators are updated; expected none",
-            census.in_use, census.updating
+            "{} values are being written, {} are in use and {} accumulators are updated; expected none",
+            census.writing, census.in_use, census.updating
         );
         end_with("sam_finish", &text);
     }

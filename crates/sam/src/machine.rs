@@ -62,6 +62,8 @@ pub struct Census {
     pub copies: usize,
     /// Values that it has asked for.
     pub wanted: usize,
+    /// Values that its program has begun to write and not ended.
+    pub writing: usize,
     /// Values that its program uses.
     pub in_use: usize,
     /// Accumulators that it updates.
@@ -128,6 +130,7 @@ impl Machine {
             owned: count(|role| matches!(role, Role::Owned(_))),
             copies: count(|role| matches!(role, Role::Copy { .. })),
             wanted: self.wanted,
+            writing: count(|role| matches!(role, Role::Writing)),
             in_use: self.values.values().filter(|value| value.pins > 0).count(),
             updating: self.accumulators.values().filter(|entry| entry.updating).count(),
             bytes: self.cache.bytes(),
