@@ -8,7 +8,7 @@ use hpvm_wire::pending::{PENDING, Snapshot, Stage};
 use hpvm_wire::segment::{
     CONTROL, Control, Geometry, HEADER, Header, Identity, MAGIC, MAX_RANKS, VERSION,
 };
-use hpvm_wire::traffic::{PEERS, Peer, Traffic};
+use hpvm_wire::traffic::{MEMBERS, PEERS, Peer, Traffic};
 use std::fs::File;
 use std::mem::{offset_of, size_of};
 use std::os::unix::fs::FileExt;
@@ -61,6 +61,28 @@ fn word(bytes: &[u8], at: usize) -> u64 {
 fn half(bytes: &[u8], at: usize) -> u32 {
     let found = bytes.get(at..at + 4).and_then(|b| b.try_into().ok());
     u32::from_le_bytes(found.unwrap_or_default())
+}
+
+/// What a list of peers and teams says; a peer may come more than once.
+fn sent(mut bytes: &[u8]) -> Vec<Sent> {
+    let mut found = Vec::new();
+    while let Some((peer, rest)) = bytes.split_at_checked(size_of::<Peer>()) {
+        let (messages, sum) =
+            (word(peer, offset_of!(Peer, messages)), word(peer, offset_of!(Peer, bytes)));
+        let to = |to| Sent { to, messages, bytes: sum };
+        bytes = rest;
+        match half(peer, offset_of!(Peer, team)) as usize {
+            0 => found.push(to(half(peer, offset_of!(Peer, rank)))),
+            team => {
+                let entries = team.div_ceil(MEMBERS).saturating_mul(size_of::<Peer>());
+                // A team that is larger than the list is none.
+                let Some((members, rest)) = bytes.split_at_checked(entries) else { break };
+                found.extend((0..team).map(|at| to(half(members, at * size_of::<u32>()))));
+                bytes = rest;
+            }
+        }
+    }
+    found
 }
 
 impl View {
@@ -143,12 +165,7 @@ impl View {
             what: format!("reading {} bytes at {at}", bytes.len()),
             cause,
         })?;
-        let sent = |peer: &[u8]| Sent {
-            to: half(peer, offset_of!(Peer, rank)),
-            messages: word(peer, offset_of!(Peer, messages)),
-            bytes: word(peer, offset_of!(Peer, bytes)),
-        };
-        Ok(Some(bytes.chunks_exact(size_of::<Peer>()).map(sent).collect()))
+        Ok(Some(sent(&bytes)))
     }
 
     fn snapshot(&self, rank: u32) -> Result<Snapshot, SegmentError> {
@@ -228,6 +245,20 @@ mod tests {
         let sent = |to, bytes| Sent { to, messages: 1, bytes };
         assert_eq!(view.traffic(1).unwrap(), Some(vec![sent(70_000, 5), sent(0, 6)]));
         assert_eq!(view.traffic(0).unwrap(), None);
+        let members: Vec<u32> = (10..17).collect();
+        let at = traffic.add_team(&members).unwrap();
+        add(&traffic.peer(at).unwrap().messages, 1);
+        add(&traffic.peer(at).unwrap().bytes, 8);
+        let after = traffic.add(1).unwrap();
+        add(&traffic.peer(after).unwrap().messages, 1);
+        let mut all = vec![sent(70_000, 5), sent(0, 6)];
+        all.extend(members.iter().map(|member| sent(*member, 8)));
+        all.push(sent(1, 0));
+        assert_eq!(view.traffic(1).unwrap(), Some(all));
+        // A team that cannot be is nobody.
+        traffic.peer(at).unwrap().team.store(u32::MAX, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(view.traffic(1).unwrap(), Some(vec![sent(70_000, 5), sent(0, 6)]));
+        assert_eq!(traffic.add_team(&vec![0; PEERS * MEMBERS]), None);
     }
 
     #[test]

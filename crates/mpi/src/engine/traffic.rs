@@ -10,11 +10,33 @@
 use crate::engine::process::Process;
 use hpvm_fm::{Rank, Transport};
 use hpvm_wire::counters::add;
+use hpvm_wire::traffic::{Peer, Traffic};
+use std::collections::HashMap;
 
 /// Where each peer's counters lie.
 pub(crate) struct Index {
     /// By rank: one more than the entry's place; 0: it has none yet.
     places: Box<[u32]>,
+    /// Of teams, by their members.
+    teams: HashMap<Box<[Rank]>, u32>,
+}
+
+impl Index {
+    /// One more than the place of a peer's entry; 0: the list is full.
+    fn place(&mut self, traffic: &Traffic, peer: Rank) -> u32 {
+        let Some(place) = self.places.get_mut(peer as usize) else { return 0 };
+        if *place == 0 {
+            *place = traffic.add(peer).map_or(0, |at| at + 1);
+        }
+        *place
+    }
+}
+
+fn count(traffic: &Traffic, at: u32, messages: u64, bytes: u64) {
+    if let Some(Peer { messages: count, bytes: sum, .. }) = traffic.peer(at) {
+        add(count, messages);
+        add(sum, bytes);
+    }
 }
 
 impl<T: Transport> Process<T> {
@@ -35,19 +57,40 @@ impl<T: Transport> Process<T> {
     /// `messages` of `bytes` together have been sent to `dst`.
     #[inline]
     pub(crate) fn count_sent(&mut self, dst: Rank, messages: u64, bytes: u64) {
-        let Some(index) = &mut self.traffic else { return };
-        let (Some(place), Some(traffic)) =
-            (index.places.get_mut(dst as usize), self.fm.transport().traffic())
+        let (Some(index), Some(traffic)) = (&mut self.traffic, self.fm.transport().traffic())
         else {
             return;
         };
-        if *place == 0 {
-            // When the list is full, this peer is not counted.
-            *place = traffic.add(dst).map_or(0, |at| at + 1);
+        // When the list is full, this peer is not counted.
+        if let Some(at) = index.place(traffic, dst).checked_sub(1) {
+            count(traffic, at, messages, bytes);
         }
-        if let Some(peer) = place.checked_sub(1).and_then(|at| traffic.peer(at)) {
-            add(&peer.messages, messages);
-            add(&peer.bytes, bytes);
+    }
+
+    /// Where what goes to each of these together is counted ([`Process::count_at`]); `None`: each has to be
+    /// counted by itself.
+    pub(crate) fn team(&mut self, members: &[Rank]) -> Option<u32> {
+        let index = self.traffic.as_mut()?;
+        let traffic = self.fm.transport().traffic()?;
+        match members {
+            [] => None,
+            [peer] => index.place(traffic, *peer).checked_sub(1),
+            _ => match index.teams.get(members) {
+                Some(at) => Some(*at),
+                None => {
+                    let at = traffic.add_team(members)?;
+                    index.teams.insert(members.into(), at);
+                    Some(at)
+                }
+            },
+        }
+    }
+
+    /// A message of `bytes` has been sent to each of a team.
+    #[inline]
+    pub(crate) fn count_at(&self, at: u32, bytes: u64) {
+        if let Some(traffic) = self.fm.transport().traffic() {
+            count(traffic, at, 1, bytes);
         }
     }
 }

@@ -83,12 +83,12 @@ unsafe fn other_way(
     bytes: u64,
     what: What,
 ) -> Result<bool> {
-    let object = w.objects.comm(comm)?.clone();
     if w.process.is_monitored() {
         // SAFETY: the caller's promise.
-        return unsafe { counted(w, &object, function, bytes, what) };
+        return unsafe { counted(w, comm, function, bytes, what) };
     }
-    // SAFETY: the caller's promise.
+    let object = w.objects.comm(comm)?.clone();
+    // SAFETY: as above.
     unsafe { by_any_way(w, &object, function, bytes, what) }
 }
 
@@ -96,28 +96,34 @@ unsafe fn other_way(
 ///
 /// # Safety
 /// As for `try_slots`.
-#[cold]
 unsafe fn counted(
     w: &mut Entered,
-    object: &Arc<CommObject>,
+    comm: MPI_Comm,
     function: &'static str,
     bytes: u64,
     what: What,
 ) -> Result<bool> {
+    let World { process, objects, .. } = &mut **w;
+    let object = objects.comm(comm)?;
     let shows = what.shows(&object.comm);
-    let done = if w.process.goes_by_veiled_slots(&object.comm, &what, bytes) {
-        // SAFETY: the caller's promise; we wait for the end.
-        match unsafe { exchange(&mut w.process, object, what)? } {
-            None => Ok(true),
-            Some(mut call) => w.wait_for_slots(&mut call, function, object).map(|()| true),
-        }
-    } else {
-        w.process.unveil_slots(&object.comm);
-        // SAFETY: as above.
-        let done = unsafe { by_any_way(w, object, function, bytes, what) };
-        w.process.veil_slots(&object.comm);
-        done
-    };
+    if process.goes_by_veiled_slots(&object.comm, &what, bytes) {
+        // SAFETY: the caller's promise; we wait for the end below.
+        let Some(call) = (unsafe { exchange(process, object, what)? }) else {
+            process.count_shown(&object.comm, shows);
+            return Ok(true);
+        };
+        // As in `try_slots`.
+        let object = object.clone();
+        let mut call = call.on(&object.comm);
+        w.wait_for_slots(&mut call, function, &object)?;
+        w.process.count_shown(&object.comm, shows);
+        return Ok(true);
+    }
+    let object = object.clone();
+    process.unveil_slots(&object.comm);
+    // SAFETY: the caller's promise.
+    let done = unsafe { by_any_way(w, &object, function, bytes, what) };
+    w.process.veil_slots(&object.comm);
     if done.as_ref().is_ok_and(|done| *done) {
         w.process.count_shown(&object.comm, shows);
     }

@@ -74,6 +74,9 @@ pub(crate) struct Use {
     /// In a process that counts what it sends to whom, the same between two collectives, while `slots_up_to` is 0: each
     /// of them then asks, and is counted ([`Process::veil_slots`]).
     veiled: [AtomicU32; KINDS],
+    /// Where such a process counts what it shows to all others of its host: one more than the place; 0: it has not been
+    /// looked for, or there is none.
+    audience: AtomicU32,
     /// For long data between hosts, once the members have agreed on it.
     staging: OnceLock<Option<StagingBuffers>>,
 }
@@ -210,22 +213,37 @@ impl<T: Transport> Process<T> {
 
     /// A collective on `comm` has gone through shared memory: counts what was shown as a message to each member of
     /// our host that reads it. What went between hosts were messages, which count themselves.
+    #[inline]
     pub fn count_shown(&mut self, comm: &Comm, shows: Shows) {
-        let me = self.fm().rank();
         match shows {
             Shows::Nothing => {}
-            Shows::Everybody(bytes) => {
-                let readers = neighbours(comm).filter(|reader| *reader != me);
-                readers.for_each(|reader| self.count_sent(reader, 1, bytes));
-            }
+            // Relaxed: see `Use`.
+            Shows::Everybody(bytes) => match comm.coll_slots().audience.load(Ordering::Relaxed) {
+                0 => self.count_audience(comm, bytes),
+                place => self.count_at(place - 1, bytes),
+            },
             Shows::One(member, bytes) => {
                 let reader = comm.group().process(member);
-                if let Some(reader) = reader.filter(|reader| neighbours(comm).any(|m| m == *reader))
-                {
+                let here = |reader: &Rank| {
+                    comm.known_hosts().is_none() || neighbours(comm).any(|m| m == *reader)
+                };
+                if let Some(reader) = reader.filter(here) {
                     self.count_sent(reader, 1, bytes);
                 }
             }
         }
+    }
+
+    /// What goes to all others of our host for the first time, or where they have no place together.
+    #[cold]
+    fn count_audience(&mut self, comm: &Comm, bytes: u64) {
+        let me = self.fm().rank();
+        let readers: Vec<Rank> = neighbours(comm).filter(|reader| *reader != me).collect();
+        if let Some(at) = self.team(&readers) {
+            comm.coll_slots().audience.store(at + 1, Ordering::Relaxed); // relaxed: see `Use`
+            return self.count_at(at, bytes);
+        }
+        readers.into_iter().for_each(|reader| self.count_sent(reader, 1, bytes));
     }
 
     /// Whether members of `comm` are on several hosts, and some share one.

@@ -84,6 +84,7 @@ impl<T: Transport> Process<T> {
     }
 
     /// The same between two collectives of a process that counts them ([`Process::veil_slots`]).
+    #[inline(always)]
     pub fn goes_by_veiled_slots(&self, comm: &Comm, what: &What, bytes: u64) -> bool {
         // Relaxed: see `Use`.
         let limit = comm.coll_slots().veiled[what.kind()].load(Ordering::Relaxed);
