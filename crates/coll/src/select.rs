@@ -193,6 +193,9 @@ pub struct Tables {
     pub hosts: Limits,
     /// The same for groups at several sites: the plain forms know nothing of the link between two.
     pub sites: Limits,
+    /// Bytes of one rank's operand up to which two ranks that may be on two hosts exchange all of it: a message
+    /// between hosts takes longer than copying what they could spare.
+    pub whole: i64,
     /// Bytes of the operands of all other sites, up to which an allreduce or a reduction over their links has them
     /// come together in one crossing. Beyond, and with more than two sites, messages that are shorter cross more often.
     pub direct: i64,
@@ -224,7 +227,7 @@ pub static DEFAULT: Tables = Tables {
         rule(ALL, ANY, Reduce::Rabenseifner),
     ]),
     allreduce: Cow::Borrowed(&[
-        rule(2, 64 * KIB, Allreduce::RecursiveDoubling),
+        rule(2, 8 * KIB, Allreduce::Direct),
         rule(2, ANY, Allreduce::Rabenseifner),
         rule(3, 4 * KIB, Allreduce::Direct),
         rule(4, 8 * KIB, Allreduce::RecursiveDoubling),
@@ -288,6 +291,7 @@ pub static DEFAULT: Tables = Tables {
         joined: 32 * KIB,
         gather: 2 * KIB,
     },
+    whole: 64 * KIB,
     direct: 16 * KIB * KIB,
 };
 

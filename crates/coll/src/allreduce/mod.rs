@@ -22,6 +22,14 @@ pub fn schedule_with(tables: &Tables, input: &Reduction) -> Schedule {
     build(tables.allreduce(input.size, input.bytes()), input)
 }
 
+/// The same for ranks each of which may be on a host of its own.
+pub fn schedule_apart(tables: &Tables, input: &Reduction) -> Schedule {
+    match input.size == 2 && input.bytes() <= tables.whole {
+        true => build(Allreduce::Direct, input),
+        false => schedule_with(tables, input),
+    }
+}
+
 /// The schedule of one algorithm. The ring, which cannot keep the order of operands, gives way to
 /// Rabenseifner's algorithm when the operation does not commute.
 /// The direct exchange, which needs a temporary per rank, gives way to recursive doubling above

@@ -96,13 +96,9 @@ const fn total(total: u64, row: Row) -> Row {
 
 /// The table (`bench/NOTES.md` says how it was measured). What no line fits goes by messages.
 static ROWS: &[Row] = &[
-    // The root reduces right out of the slots: messages do not win here by a tenth, even between two.
-    row(Some(Small::Reduce), 1, SLOT, Way::Slots),
     // Two with a processor each: the copies of a message overlap, those of slots do not.
-    two(apart(row(None, 2 * KIB + 1, SLOT, Way::Messages))),
+    two(apart(row(None, 2 * KIB + 1, u64::MAX, Way::Messages))),
     row(None, 1, SLOT, Way::Slots),
-    // Two that read each other's data need no copy for that.
-    two(reads(apart(row(Some(Small::Allreduce), 1, u64::MAX, Way::Messages)))),
     apart(row(Some(Small::Allreduce), 1, 64 * KIB, Way::LargeSlots)),
     // Each round costs a switch: slices that are shorter lose more by that than the ring saves of copies.
     share(64 * KIB, shared(row(Some(Small::Reduce), 256 * KIB, 4 * MIB, Way::RingReduce))),
@@ -185,7 +181,7 @@ mod tests {
             (Small::Bcast, Facts { large: false, ..SHARED }, SLOT + 1, Way::Messages),
             (Small::Allreduce, Facts { members: 3, ..APART }, 64 * KIB, Way::LargeSlots),
             (Small::Allreduce, APART, 64 * KIB, Way::Messages),
-            (Small::Allreduce, Facts { reads: false, ..APART }, 64 * KIB, Way::LargeSlots),
+            (Small::Allreduce, Facts { reads: false, ..APART }, 64 * KIB, Way::Messages),
             (Small::Allreduce, SHARED, 256 * KIB - 1, Way::LargeSlots),
             (Small::Allreduce, SHARED, 256 * KIB, Way::RingReduce),
             (Small::Allreduce, Facts { members: 8, ..SHARED }, 512 * KIB - 1, Way::LargeSlots),
@@ -203,8 +199,10 @@ mod tests {
             (Small::Gather, SHARED, SLOT + 1, Way::Messages),
             (Small::Scatter, APART, 2 * KIB, Way::Slots),
             (Small::Scatter, APART, 2 * KIB + 1, Way::Messages),
-            (Small::Reduce, APART, SLOT, Way::Slots),
-            (Small::Reduce, APART, SLOT + 1, Way::Messages),
+            (Small::Reduce, APART, 2 * KIB, Way::Slots),
+            (Small::Reduce, APART, 2 * KIB + 1, Way::Messages),
+            (Small::Reduce, Facts { members: 3, ..APART }, SLOT, Way::Slots),
+            (Small::Reduce, Facts { members: 3, ..APART }, SLOT + 1, Way::Messages),
             (Small::Allreduce, APART, 2 * KIB + 1, Way::Messages),
             (Small::Allreduce, APART, SLOT + 1, Way::Messages),
         ];

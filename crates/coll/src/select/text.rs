@@ -262,6 +262,7 @@ impl Found {
             thresholds: self.thresholds,
             hosts: DEFAULT.hosts,
             sites: DEFAULT.sites,
+            whole: DEFAULT.whole,
             direct: DEFAULT.direct,
         }
     }
@@ -443,6 +444,7 @@ mod tests {
                 thresholds: Vec::new(),
             hosts: DEFAULT.hosts,
             sites: DEFAULT.sites,
+            whole: DEFAULT.whole,
             direct: DEFAULT.direct,
             }
         }

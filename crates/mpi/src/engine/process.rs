@@ -53,7 +53,7 @@ pub struct Process<T> {
     pub(crate) fragmented: u64,
     /// Reductions by functions of the program, to be run by the caller of `progress`.
     pub(crate) computes: VecDeque<crate::coll::Compute>,
-    /// Ranks of this host share processors, as far as this process knows.
+    /// Ranks of this host share processors. The same on all that share memory with this one.
     pub oversubscribed: bool,
     /// Counts what is sent to whom, in a process that is monitored.
     pub(crate) traffic: Option<super::traffic::Index>,
@@ -61,6 +61,8 @@ pub struct Process<T> {
     pub(crate) lost: Vec<hpvm_fm::Rank>,
     /// What its collective slots were used for, by their index.
     pub(crate) coll_slots: Vec<crate::coll::shm::History>,
+    /// Up to which lengths collectives go through them, and above which by messages.
+    pub(crate) limits: crate::coll::shm::KnownLimits,
 }
 
 impl<T: Transport> Process<T> {
@@ -89,6 +91,7 @@ impl<T: Transport> Process<T> {
             traffic: None,
             lost: Vec::new(),
             coll_slots: Vec::new(),
+            limits: crate::coll::shm::KnownLimits::default(),
             inbox: Inbox::new(me, size, fm.limits().packet),
             thresholds: select::DEFAULT,
             step_left: 0,

@@ -45,7 +45,10 @@ impl<T: Transport> Process<T> {
         let Some(traffic) = self.fm.transport().traffic() else { return };
         traffic.begin();
         // The allocator gives zeroed pages, which take memory when they are written.
-        self.traffic = Some(Index { places: vec![0; self.fm.size() as usize].into() });
+        self.traffic = Some(Index {
+            places: vec![0; self.fm.size() as usize].into(),
+            teams: HashMap::default(),
+        });
         self.backlog.watch();
     }
 

@@ -144,8 +144,7 @@ impl CollSlots {
 
     fn step(&mut self, p: &mut P) -> bool {
         let seed = self.shared.seed;
-        // Ranks of one host may differ in that.
-        p.oversubscribed = hash(&[seed, 83, self.shared.rank.into()]).is_multiple_of(4);
+        p.oversubscribed = hash(&[seed, 83]).is_multiple_of(4);
         let Some(stay) = &mut self.now else { return false };
         if stay.running.is_none() {
             if stay.done == self.operations {

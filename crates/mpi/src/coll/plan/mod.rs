@@ -177,6 +177,8 @@ pub struct Planner<'a> {
     comm: &'a Comm,
     /// Where members share hosts, and there are several.
     hosts: Option<&'a Hosts>,
+    /// There are several hosts, so members that share none may be on one each.
+    apart: bool,
 }
 
 impl<T: Transport> Process<T> {
@@ -184,7 +186,7 @@ impl<T: Transport> Process<T> {
     #[inline]
     pub fn plan<'a>(&'a self, comm: &'a Comm) -> Planner<'a> {
         let hosts = comm.hosts(&self.nodes);
-        Planner { tables: &self.select, comm, hosts }
+        Planner { tables: &self.select, comm, hosts, apart: !self.nodes.alone() }
     }
 }
 

@@ -16,6 +16,7 @@ mod hierarchical;
 mod history;
 mod host_part;
 mod large;
+mod limits;
 mod members;
 mod packed;
 mod per_member;
@@ -28,6 +29,8 @@ mod what;
 pub use hierarchical::Hierarchical;
 pub(crate) use history::History;
 pub use large::Part;
+pub(crate) use limits::KnownLimits;
+use limits::Limits;
 pub use run::Shm;
 pub use slots::Exchange;
 pub use staging::MAX_STAGED;
@@ -68,8 +71,8 @@ pub(crate) struct Use {
     /// For each kind of collective ([`What::kind`]) the bytes up to which it goes through slots without further
     /// questions. The same on all members.
     slots_up_to: [AtomicU32; KINDS],
-    /// For each kind of collective but the barrier the bytes above which it goes by messages without further questions,
-    /// once the members have told each other what that depends on. The same on all members.
+    /// For each kind of collective but the barrier the bytes above which it goes by messages without further questions.
+    /// The same on all members.
     messages_above: [AtomicU64; SMALL],
     /// In a process that counts what it sends to whom, the same between two collectives, while `slots_up_to` is 0: each
     /// of them then asks, and is counted ([`Process::veil_slots`]).
@@ -95,10 +98,8 @@ const HOSTS: u8 = 3;
 
 /// The members have told each other what follows.
 const SAID: u8 = 1;
-/// Ranks share processors.
-const OVERSUBSCRIBED: u8 = 2;
 /// All members can read long data out of each other's memory.
-const READS: u8 = 4;
+const READS: u8 = 2;
 
 /// A collective through shared memory: what its waiting needs to know.
 pub trait ShmCollective {
@@ -135,6 +136,7 @@ impl Default for Use {
             slots_up_to: Default::default(),
             messages_above: [const { AtomicU64::new(u64::MAX) }; SMALL],
             veiled: Default::default(),
+            audience: AtomicU32::default(),
             staging: OnceLock::new(),
         }
     }
@@ -163,6 +165,16 @@ impl Use {
         // Relaxed, both: see `Use`. A member that has posted nothing may have left something for others elsewhere.
         if self.safe.load(Ordering::Relaxed) > 0 {
             self.safe.fetch_max(number - 1, Ordering::Relaxed); // relaxed: see `Use`
+        }
+    }
+
+    fn keep(&self, limits: &Limits) {
+        let Limits { slots_up_to, messages_above, .. } = limits;
+        for (to, limit) in self.slots_up_to.iter().zip(slots_up_to) {
+            to.store(*limit, Ordering::Relaxed); // relaxed: see `Use`
+        }
+        for (to, limit) in self.messages_above.iter().zip(messages_above) {
+            to.store(*limit, Ordering::Relaxed); // relaxed: see `Use`
         }
     }
 
@@ -273,10 +285,12 @@ impl<T: Transport> Process<T> {
             self.take_coll_slots(comm, used, index);
         }
         if stage == READY {
-            for (kind, limit) in used.slots_up_to.iter().enumerate() {
-                // What was measured is asked every time; no table names a barrier.
-                let always = kind == SMALL || !self.carriers_tuned;
-                limit.store(if always { ALWAYS } else { 0 }, Ordering::Relaxed); // relaxed: see `Use`
+            // No table names a barrier.
+            used.slots_up_to[SMALL].store(ALWAYS, Ordering::Relaxed); // relaxed: see `Use`
+            // What was measured is asked every time.
+            if !self.carriers_tuned {
+                let facts = self.facts(comm);
+                used.keep(self.limits.of(facts));
             }
         }
         used.stage.store(stage, Ordering::Relaxed); // relaxed: see `Use`

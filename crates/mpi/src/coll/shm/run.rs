@@ -6,7 +6,7 @@ use super::hierarchical::Hierarchical;
 use super::large::{Part, Steps};
 use super::ring_reduce::RingReduce;
 use super::slots::Exchange;
-use super::{HOSTS, MAX_SLOT, NEVER, NEW, OVERSUBSCRIBED, READS, SAID, ShmCollective, Sides, What};
+use super::{HOSTS, MAX_SLOT, NEVER, NEW, READS, SAID, ShmCollective, Sides, What};
 use crate::comm::Comm;
 use crate::datatype::{Datatype, TypeRef};
 use crate::engine::process::Process;
@@ -127,6 +127,7 @@ impl<T: Transport> Process<T> {
                 // SAFETY: the caller's promise.
                 Ok(unsafe { Exchange::begin(comm, what, Part::Short) }.map(Shm::Slots))
             }
+            _ if self.goes_by_messages(comm, &what, bytes) => Ok(None),
             _ if used.says(SAID) => {
                 let mut long = long(Step::Messages, Some(what));
                 // SAFETY: the caller's promise.
@@ -141,12 +142,12 @@ impl<T: Transport> Process<T> {
         }
     }
 
-    /// What all members of `comm` know of it.
-    fn facts(&self, comm: &Comm) -> Facts {
+    /// What all members of `comm` know of it; that they read, once they have told each other.
+    pub(super) fn facts(&self, comm: &Comm) -> Facts {
         let used = comm.coll_slots();
         Facts {
             members: comm.size(),
-            oversubscribed: used.says(OVERSUBSCRIBED),
+            oversubscribed: self.oversubscribed,
             reads: used.says(READS),
             large: used.index().is_some_and(|index| index < LARGE_SETS),
         }
@@ -165,7 +166,7 @@ impl<'a> Long<'a> {
     /// Begins to tell the others what this process knows of long data.
     fn negotiate<T: Transport>(&mut self, p: &Process<T>) -> Result<()> {
         let reads = p.reads(p.fm().rank(), MAX_FRAGMENTED);
-        self.words = [u64::from(p.oversubscribed), u64::from(!reads)].into();
+        self.words = [u64::from(!reads)].into();
         let vote = maximum(&mut self.words)?;
         // SAFETY: the words live in a box that stays until the exchange has ended.
         let exchange = unsafe { Exchange::begin(self.comm, vote, Part::Short) };
@@ -316,10 +317,8 @@ impl<'a> Long<'a> {
         // SAFETY, all: the buffers are those of `begin_shm`, whose caller keeps them.
         match core::mem::replace(&mut self.step, Step::End) {
             Step::Negotiate(_) => {
-                let [oversubscribed, copies] = self.words[..] else { return Err(intern()) };
-                let bits = [(oversubscribed != 0, OVERSUBSCRIBED), (copies == 0, READS)];
-                let said =
-                    bits.iter().fold(SAID, |all, (is, bit)| if *is { all | bit } else { all });
+                let [copies] = self.words[..] else { return Err(intern()) };
+                let said = if copies == 0 { SAID | READS } else { SAID };
                 self.comm.coll_slots().said.store(said, Ordering::Relaxed); // relaxed: see `Use`
                 // SAFETY: see above.
                 unsafe { self.choose(p) }
