@@ -144,7 +144,7 @@ impl CollSlots {
 
     fn step(&mut self, p: &mut P) -> bool {
         let seed = self.shared.seed;
-        p.oversubscribed = hash(&[seed, 83]).is_multiple_of(4);
+        p.oversubscribed = !hash(&[seed, 83]).is_multiple_of(4);
         let Some(stay) = &mut self.now else { return false };
         if stay.running.is_none() {
             if stay.done == self.operations {
@@ -220,8 +220,8 @@ fn begin(p: &mut P, comm: &Arc<Comm>, shared: &Shared, number: u64, sum: &Arc<Op
     let h = |i: u64| hash(&[shared.seed, number, i]);
     let (n, me) = (u64::from(comm.size()), u64::from(comm.rank()));
     let mut count = count_of(p, comm, &h);
-    if h(4) % 8 > 3 {
-        // All blocks of a member fit in a large slot.
+    if h(4) % 8 > 3 && !h(7).is_multiple_of(4) {
+        // All blocks of a member fit in a large slot. In what does not, members read each other's memory or send messages.
         count = count.min(LARGE_SLOT_BYTES as u64 / 8 / n);
     }
     let root = (h(2) % n) as u32;
