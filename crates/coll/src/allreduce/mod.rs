@@ -42,3 +42,34 @@ pub fn build(algorithm: Allreduce, input: &Reduction) -> Schedule {
         Allreduce::Rabenseifner | Allreduce::Ring => rabenseifner::schedule(input),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_ranks_that_may_be_on_two_hosts_cross_once() {
+        let two = |count| Reduction {
+            rank: 0,
+            size: 2,
+            root: 0,
+            count,
+            extent: 8,
+            size_bytes: 8,
+            commutative: true,
+            in_place: false,
+        };
+        let sends =
+            |schedule: Schedule| schedule.rounds().filter(|round| !round.comms.is_empty()).count();
+        // Numbers of 8 bytes, and rounds inside a host and apart.
+        for (count, inside, apart) in
+            [(1, 1, 1), (1024, 1, 1), (1025, 2, 1), (8192, 2, 1), (8193, 2, 2)]
+        {
+            let input = two(count);
+            assert_eq!(sends(schedule(&input)), inside, "{count}");
+            assert_eq!(sends(schedule_apart(&DEFAULT, &input)), apart, "{count}");
+        }
+        let four = Reduction { size: 4, ..two(4096) };
+        assert_eq!(sends(schedule_apart(&DEFAULT, &four)), sends(schedule(&four)));
+    }
+}
