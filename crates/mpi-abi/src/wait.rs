@@ -8,7 +8,7 @@
 use crate::dynamic::link::Side;
 use crate::object::Meeting;
 use crate::object::comm::CommObject;
-use crate::runtime::{Entered, World, end_process, show_steps};
+use crate::runtime::{Entered, World, end_process};
 use crate::say::say;
 use hpvm_mpi::coll::shm;
 use hpvm_mpi::comm::build::Host;
@@ -319,9 +319,7 @@ impl Entered {
         }
         self.leader = true;
         // Not instead of rest: both count steps, and in step they would keep the leader from ever sleeping.
-        let lets_in = self.policy.lets_threads_in();
-        show_steps(self.policy.steps());
-        if lets_in {
+        if self.policy.lets_threads_in() {
             self.hand_over();
         }
         if self.policy.oversubscribed || idle > self.patience() {

@@ -81,8 +81,6 @@ struct Global {
     /// Threads that wait for the lock, and times that it was had.
     queued: AtomicU32,
     had: AtomicU32,
-    /// Progress steps of threads that wait, for those that are not in the engine.
-    steps: AtomicU32,
     /// Counts what leaders had to say; followers wait for a change (see `wait`). Held for a moment only, so
     /// that a follower, once woken, queues for `lock` as every other thread does.
     turn: Mutex<u64>,
@@ -111,7 +109,6 @@ static GLOBAL: Global = Global {
     lock: Mutex::new(()),
     queued: AtomicU32::new(0),
     had: AtomicU32::new(0),
-    steps: AtomicU32::new(0),
     turn: Mutex::new(0),
     turnover: Condvar::new(),
     owner: AtomicUsize::new(0),
@@ -330,19 +327,6 @@ impl Entered {
         *turn() += 1;
         GLOBAL.turnover.notify_all();
     }
-}
-
-/// What was last shown of the progress steps of threads that wait.
-pub(crate) fn steps() -> u32 {
-    // Relaxed: tells whether there are any, and orders nothing.
-    GLOBAL.steps.load(Ordering::Relaxed)
-}
-
-/// Shows the progress steps of threads that wait to those that are not in the engine.
-#[inline(always)]
-pub(crate) fn show_steps(steps: u32) {
-    // Relaxed: as in `steps`.
-    GLOBAL.steps.store(steps, Ordering::Relaxed);
 }
 
 fn turn() -> MutexGuard<'static, u64> {

@@ -7,10 +7,9 @@
 //! The thread enters the engine as any thread of the program does (see `intrude` in the module above). It sleeps on
 //! the doorbell while the program computes. A thread of the program that sleeps there itself comes first: then this
 //! one waits until that one has left. While calls of the program make progress, it only looks now and then whether
-//! they have ceased, mostly from outside: to enter costs whoever is inside two changes of thread. It runs no function of the
-//! program.
+//! they have ceased. It runs no function of the program.
 
-use super::{Entered, enter, steps};
+use super::{Entered, enter};
 use crate::say::say;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,11 +17,9 @@ use std::time::Duration;
 
 /// Steps in vain after which it sleeps: the next packet of an operation comes soon after the last.
 const IDLE_STEPS: u32 = 32;
-/// Time between two looks while calls of the program make progress. The first operation after the last call waits for two
-/// of them at most.
+/// Time between two looks while calls of the program make progress. The first operation after the last call waits as
+/// long at most.
 const BETWEEN_LOOKS: Duration = Duration::from_micros(200);
-/// Looks from outside at most, before it enters.
-const LOOKS_OUTSIDE: u32 = 50;
 /// Longest sleep on the doorbell: bounds what a lost wake-up could cost.
 const LONGEST: Duration = Duration::from_secs(1);
 
@@ -114,9 +111,7 @@ impl Entered {
             self.follow(LONGEST);
             self.followers -= 1;
         } else if others {
-            // Requests for stripes are taken by this thread alone.
-            let looks = if self.objects.stripe_owners.is_empty() { LOOKS_OUTSIDE } else { 1 };
-            self.outside(|| sleep_while_others_step(looks));
+            self.outside(|| std::thread::sleep(BETWEEN_LOOKS));
         } else if watch.idle < IDLE_STEPS {
             self.outside(std::thread::yield_now);
         } else {
@@ -138,17 +133,6 @@ impl Entered {
         // Another thread may have armed it meanwhile, and sleep on it.
         if !self.naps {
             self.process.fm_mut().disarm();
-        }
-    }
-}
-
-/// Sleeps until calls of the program wait no more, for so many looks at most.
-fn sleep_while_others_step(looks: u32) {
-    for _ in 0..looks {
-        let before = steps();
-        std::thread::sleep(BETWEEN_LOOKS);
-        if steps() == before {
-            return;
         }
     }
 }
