@@ -280,7 +280,7 @@ impl Machine {
         match (head.kind, content) {
             (Kind::Created, _) => self.home_created(from, name, false),
             (Kind::Converted, _) => self.home_created(from, name, true),
-            (Kind::Fetch, _) => self.home_fetch(from, name),
+            (Kind::Fetch, _) => self.home_fetch(from, name, head.a != 0),
             (Kind::Gone, _) => self.home_gone(from, name),
             (Kind::Free, _) => self.home_free(from, name),
             (Kind::Accumulator, _) => self.home_accumulator(from, name),
