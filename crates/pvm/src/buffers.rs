@@ -48,6 +48,11 @@ const OVERHEAD: u64 = 256;
 const SPARE_BUFFERS: usize = 8;
 const SPARE_BYTES: usize = 64 << 20;
 
+/// Whether memory is not much too large for a message.
+fn is_fit(capacity: usize, len: usize) -> bool {
+    capacity / 8 <= len.max(512)
+}
+
 /// What a receive accepts.
 #[derive(Clone, Copy, Debug)]
 pub struct Pattern {
@@ -82,7 +87,7 @@ impl Buffers {
     /// Memory for `len` bytes, from what was given back where that is possible. `None`: there is none.
     pub fn try_memory(&mut self, len: usize) -> Option<Vec<u8>> {
         // The smallest that is large enough; small messages leave the large ones alone.
-        let fits = |memory: &(usize, usize)| memory.1 >= len && memory.1 / 8 <= len.max(512);
+        let fits = |memory: &(usize, usize)| memory.1 >= len && is_fit(memory.1, len);
         let sizes = self.spare.iter().map(Vec::capacity).enumerate();
         let Some((index, bytes)) = sizes.filter(fits).min_by_key(|memory| memory.1) else {
             let mut memory = Vec::new();
@@ -120,7 +125,12 @@ impl Buffers {
 
     /// A new buffer (`pvm_mkbuf`).
     pub fn make(&mut self, encoding: Encoding) -> i32 {
-        let body = Body::within(self.try_memory(0).unwrap_or_default());
+        let memory = self.try_memory(0).unwrap_or_default();
+        self.make_within(memory, encoding)
+    }
+
+    fn make_within(&mut self, memory: Vec<u8>, encoding: Encoding) -> i32 {
+        let body = Body::within(memory);
         let head = Head { encoding: encoding as i32, ..Head::default() };
         self.add(Box::new(Message::new(head, body, encoding)))
     }
@@ -203,8 +213,18 @@ impl Buffers {
 
     /// An empty send buffer in place of the one before (`pvm_initsend`).
     pub fn init_send(&mut self, encoding: Encoding) -> i32 {
-        let _ = self.remove(self.send);
-        self.send = self.make(encoding);
+        let memory = self.take(self.send).map(|before| before.body.into_memory());
+        // As long as messages stay alike they are packed where the last one was: that is in the caches.
+        let alike = |memory: &Vec<u8>| is_fit(memory.capacity(), memory.len());
+        match memory {
+            Some(memory) if encoding != Encoding::InPlace && alike(&memory) => {
+                self.send = self.make_within(memory, encoding);
+            }
+            other => {
+                self.recycle(other.unwrap_or_default());
+                self.send = self.make(encoding);
+            }
+        }
         self.send
     }
 
@@ -321,6 +341,21 @@ mod tests {
         assert_eq!(buffers.waiting().collect::<Vec<_>>(), [second]);
         buffers.receive(second);
         assert_eq!(buffers.waiting_bytes(), 0);
+    }
+
+    #[test]
+    fn messages_that_are_alike_are_packed_where_the_last_one_was() {
+        let mut buffers = Buffers::default();
+        let mut pack = |len| {
+            buffers.init_send(Encoding::Raw);
+            let body = &mut buffers.sending().expect("a buffer").body;
+            body.append(&vec![1; len]);
+            body.bytes().as_ptr()
+        };
+        let first = pack(100_000);
+        assert_eq!(pack(90_000), first);
+        assert_eq!(pack(5), first);
+        assert_ne!(pack(5), first, "a small message does not keep the large memory");
     }
 
     #[test]

@@ -11,16 +11,18 @@ use std::time::{Duration, Instant};
 
 /// The first segment of a link: enough for small messages, little where many tasks talk to each other.
 const FIRST_CAPACITY: u64 = 64 << 10;
-/// What a link grows to for large messages that go fragment by fragment: beyond it they leave the cache.
+/// What a link grows to for large messages that go fragment by fragment. A larger one is used again from its start after so many
+/// bytes, as long as the receiver follows: memory further on leaves the cache, and may never have been touched.
 const STREAM_CAPACITY: u64 = 1 << 20;
 /// A large message is written in fragments of this size, so that the receiver copies one while the next is written.
 const FRAGMENT: u64 = 32 << 10;
 /// How long a sender polls for a receiver that has stopped taking fragments, before it offers its processor to others: a few times
 /// what it takes to copy a fragment.
 const SPIN: Duration = Duration::from_micros(50);
-/// How long it waits in all before it gives the link more memory. A receiver that only waits for a processor gets one in that time,
-/// mostly; memory that is touched for the first time costs more than that, and leaves the cache.
+/// How long it waits in all before it gives the link more memory, and how often it offers its processor at least. A receiver that only waits
+/// for a processor gets one in that time, mostly; memory that is touched for the first time costs more than that, and leaves the cache.
 const MAX_WAIT: Duration = Duration::from_millis(2);
+const OFFERS: u32 = 16;
 
 /// What the link needs of the task it belongs to.
 pub trait Carrier {
@@ -60,7 +62,14 @@ pub struct Outgoing {
     behind: u64,
     /// Bytes that may wait for the receiver.
     limit: u64,
+    /// The receiver has not followed: the segment is used beyond its first part, up to its end.
+    lags: bool,
+    /// Where the end of the ring was left out last, and how much of it.
+    skipped: (u64, u64),
 }
+
+/// Where the next fragment goes: so many bytes are left out before it.
+struct Room(u64);
 
 impl Outgoing {
     /// # Errors
@@ -68,24 +77,53 @@ impl Outgoing {
     pub fn open(to: Tid, limit: u64, carrier: &mut impl Carrier) -> io::Result<Outgoing> {
         let (segment, file) = Segment::create(FIRST_CAPACITY)?;
         carrier.hand_over(to, 0, FIRST_CAPACITY, file)?;
-        Ok(Outgoing { to, segment, head: 0, tail: 0, generation: 0, behind: 0, limit })
+        let (head, tail, generation, behind) = (0, 0, 0, 0);
+        let (lags, skipped) = (false, (0, 0));
+        Ok(Outgoing { to, segment, head, tail, generation, behind, limit, lags, skipped })
     }
 
-    /// Bytes that wait for the receiver, as far as is known without asking.
+    /// Where the next fragment begins in the ring.
+    pub fn offset(&self) -> u64 {
+        self.head & (self.segment.capacity() - 1)
+    }
+
+    /// Bytes of this segment that wait for the receiver, as far as is known without asking.
+    fn unread(&self) -> u64 {
+        let (at, left_out) = self.skipped;
+        self.head - self.tail - if self.tail <= at { left_out } else { 0 }
+    }
+
+    /// The same of all segments.
     fn waiting(&self) -> u64 {
-        self.behind + (self.head - self.tail)
+        self.behind + self.unread()
     }
 
-    /// Whether `now` bytes may be added, and fit; asks the receiver if that may change the answer.
-    fn has_room(&mut self, now: u64) -> bool {
-        let known = self.waiting() + now <= self.limit;
-        if known && self.free(now) >= now {
-            return true;
-        }
-        self.ask();
+    /// Where `now` bytes may be added; asks the receiver if that may change the answer.
+    fn room(&mut self, now: u64, anywhere: bool) -> Option<Room> {
+        self.known_room(now, false).or_else(|| {
+            self.ask();
+            self.known_room(now, anywhere)
+        })
+    }
+
+    /// The same as far as is known. `anywhere`: also beyond the first part of the segment.
+    fn known_room(&self, now: u64, anywhere: bool) -> Option<Room> {
         // Where nothing waits even a large fragment may.
         let allowed = self.waiting() == 0 || self.waiting() + now <= self.limit;
-        allowed && self.free(now) >= now
+        let capacity = self.segment.capacity();
+        let free = capacity - (self.head - self.tail);
+        if !allowed || free < now {
+            return None;
+        }
+        let offset = self.offset();
+        if capacity <= STREAM_CAPACITY || offset + now <= STREAM_CAPACITY {
+            return Some(Room(0));
+        }
+        let rest = capacity - offset;
+        if self.unread() <= STREAM_CAPACITY && free >= rest + now {
+            return Some(Room(rest));
+        }
+        anywhere.then_some(Room(0))
     }
 
     /// How far the receiver is.
@@ -99,13 +137,6 @@ impl Outgoing {
         if self.behind > 0 && self.segment.entered().load(Ordering::Relaxed) != 0 {
             self.behind = 0;
         }
-    }
-
-    fn free(&mut self, wanted: u64) -> u64 {
-        if self.segment.capacity() - (self.head - self.tail) < wanted {
-            self.ask();
-        }
-        self.segment.capacity() - (self.head - self.tail)
     }
 
     /// Sends a message whose bytes are those of `parts`, one after the other. Waits for the receiver as long as it takes
@@ -176,25 +207,52 @@ impl Outgoing {
 
     /// Waits until `now` bytes are free, as long as the receiver takes some; else makes room for `all`, as far as the limit lets.
     fn reserve(&mut self, now: u64, all: u64, carrier: &mut impl Carrier) -> io::Result<()> {
-        if self.has_room(now) {
+        if let Some(room) = self.room(now, self.lags) {
+            self.enter(room);
             return Ok(());
         }
-        let (mut since, mut tail) = (Instant::now(), self.tail);
-        while !self.has_room(now) {
+        let (mut since, mut tail, mut offers) = (Instant::now(), self.tail, 0);
+        loop {
+            if let Some(room) = self.room(now, self.lags && since.elapsed() > SPIN) {
+                self.enter(room);
+                return Ok(());
+            }
             if self.tail != tail {
-                (since, tail) = (Instant::now(), self.tail);
-            } else if since.elapsed() > MAX_WAIT {
+                (since, tail, offers) = (Instant::now(), self.tail, 0);
+            } else if since.elapsed() > MAX_WAIT && offers >= OFFERS {
                 if self.waiting() + now <= self.limit {
-                    let more = (all.min(self.limit) + 4096).next_power_of_two();
-                    return self.grow(more.max(2 * self.segment.capacity()), carrier);
+                    return self.make_room(now, all, carrier);
                 }
                 carrier.rest(self.to)?;
             } else if since.elapsed() > SPIN {
                 std::thread::yield_now();
+                offers += 1;
             }
             core::hint::spin_loop();
         }
-        Ok(())
+    }
+
+    /// Leaves out the end of the ring, if that is said.
+    fn enter(&mut self, Room(left_out): Room) {
+        if left_out == 0 {
+            return;
+        }
+        // SAFETY: `known_room` has seen that these bytes are free. Fragments begin at multiples of eight bytes, as the ring ends at one.
+        unsafe { self.segment.at(self.head).cast::<[u32; 2]>().write([0, record::SKIP]) };
+        self.skipped = (self.head, left_out);
+        self.head += left_out;
+        self.lags = false;
+    }
+
+    /// The receiver takes nothing: goes on in the rest of the segment, or in a new one.
+    fn make_room(&mut self, now: u64, all: u64, carrier: &mut impl Carrier) -> io::Result<()> {
+        self.lags = true;
+        if let Some(room) = self.room(now, true) {
+            self.enter(room);
+            return Ok(());
+        }
+        let more = (all.min(self.limit) + 4096).max(2 * self.unread()).next_power_of_two();
+        self.grow(more.max(2 * self.segment.capacity().min(STREAM_CAPACITY)), carrier)
     }
 
     /// Goes on in a new segment; the receiver reads this one to its end first.
@@ -208,7 +266,7 @@ impl Outgoing {
         self.behind = self.waiting();
         self.segment = segment;
         self.generation += 1;
-        (self.head, self.tail) = (0, 0);
+        (self.head, self.tail, self.skipped) = (0, 0, (0, 0));
         Ok(())
     }
 
