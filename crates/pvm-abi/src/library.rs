@@ -1,7 +1,8 @@
 //! What the library holds for the whole process, and how calls get at it.
 //!
-//! A mutex guards it. No function of the program runs under it, and nobody sleeps under it while a receive waits; requests
-//! of the virtual machine are waited for under it, and so are receivers for which too much waits.
+//! A mutex guards it. No function of the program runs under it, and nobody sleeps under it while a receive waits, but some milliseconds for
+//! the rest of a message that has begun to come; requests of the virtual machine are waited for under it, and so are receivers for which too
+//! much waits.
 
 use crate::say::say;
 use crate::task::{self, Look, Task};

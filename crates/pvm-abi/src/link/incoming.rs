@@ -1,6 +1,7 @@
 //! The receiver's side of a link.
 
-use super::segment::Segment;
+use super::nap;
+use super::segment::{ON_BELL, ON_WORD, Segment};
 use hpvm_pvm::Tid;
 use hpvm_pvm::buffers::Head;
 use hpvm_pvm::posted::Posted;
@@ -73,8 +74,8 @@ impl Incoming {
 
     /// Asks to be rung; says whether nothing is there yet.
     pub fn arm(&self) -> bool {
-        self.segment.asleep().store(1, Ordering::Relaxed);
-        // Pairs with the fence of `Outgoing::wake`.
+        self.segment.asleep().store(ON_BELL, Ordering::Relaxed);
+        // Pairs with the fence of `nap::state`.
         fence(Ordering::SeqCst);
         !self.is_ready() || self.awaits_segment()
     }
@@ -116,6 +117,7 @@ impl Incoming {
             if there > 0 {
                 patience = Patience::default();
             }
+            let mut told = self.tail;
             while self.tail != head {
                 let whole = self.take(head, memory, sink, posted.as_deref_mut())?;
                 // What was read may be overwritten: pairs with the load of `ask`.
@@ -123,14 +125,22 @@ impl Incoming {
                 let has_got = posted.as_ref().is_some_and(|posted| posted.got().is_some());
                 let enough = has_got || whole.is_some_and(|len| len >= LARGE);
                 if extent == Extent::OneMessage && enough {
+                    self.tell_sender();
                     return Ok(Stopped::Early);
                 }
+                // On another processor it goes on while we do; on this one it would only be in our way.
+                if 2 * (self.tail - told) >= self.segment.capacity() && !self.shares_processor() {
+                    self.tell_sender();
+                    told = self.tail;
+                }
+            }
+            if there > 0 {
+                self.tell_sender();
             }
             if !moved {
-                if !self.assembler.is_placed() || patience.is_over() {
+                if !self.assembler.is_placed() || patience.is_over(self) {
                     break;
                 }
-                core::hint::spin_loop();
                 continue;
             }
             let Some(next) = self.later.remove(&(self.generation + 1)) else { break };
@@ -144,6 +154,25 @@ impl Incoming {
             self.assembler.withdraw(posted, memory).map_err(Garbled)?;
         }
         Ok(Stopped::AtEnd)
+    }
+
+    /// Wakes the sender if it waits for room.
+    fn tell_sender(&self) {
+        if nap::state(self.segment.lacks()) != 0 {
+            nap::wake(self.segment.lacks());
+        }
+    }
+
+    fn shares_processor(&self) -> bool {
+        let here = balance::here();
+        balance::show(self.segment.processor(), here);
+        // Relaxed: a hint.
+        here != 0 && self.segment.sender().load(Ordering::Relaxed) == here
+    }
+
+    /// Sleeps until the sender goes on.
+    fn sleep(&self, longest: Duration) {
+        nap::sleep(self.segment.asleep(), ON_WORD, longest, || self.is_ready());
     }
 
     /// Takes one fragment of those up to `head`; the length of the message that is whole by it.
@@ -173,10 +202,10 @@ impl Incoming {
     }
 }
 
-/// How long the fragments of a message that goes to a receive are waited for by looking only, and how long by giving way to others, too: its sender
-/// may want this very processor.
-const SPIN: Duration = Duration::from_micros(5);
-const PATIENCE: Duration = Duration::from_millis(1);
+/// How long the fragments of a message that goes to a receive are waited for by polling, and how long in all: as long as its sender may
+/// have to wait for a processor.
+const SPIN: Duration = Duration::from_micros(20);
+const PATIENCE: Duration = Duration::from_millis(3);
 /// So many looks lie between two at the clock.
 const LOOKS: u32 = 32;
 
@@ -188,14 +217,16 @@ struct Patience {
 }
 
 impl Patience {
-    fn is_over(&mut self) -> bool {
+    /// Waits a moment, unless that was long enough.
+    fn is_over(&mut self, link: &Incoming) -> bool {
+        core::hint::spin_loop();
         self.looks += 1;
-        if !self.looks.is_multiple_of(LOOKS) {
+        if self.looks > 1 && !self.looks.is_multiple_of(LOOKS) {
             return false;
         }
         let waited = self.since.get_or_insert_with(Instant::now).elapsed();
-        if waited > SPIN {
-            std::thread::yield_now();
+        if waited > SPIN || link.shares_processor() {
+            link.sleep(PATIENCE.saturating_sub(waited));
         }
         waited > PATIENCE
     }
