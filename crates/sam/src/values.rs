@@ -296,8 +296,10 @@ impl Machine {
             owned.left = Some(a - 1);
         }
         let head = Head { a, b: granted.into(), ..Head::new(Kind::Value, name) };
-        self.post(to, head, Some(content))?;
-        if granted && a == 1 { self.retire(name, to) } else { Ok(()) }
+        if granted && a == 1 {
+            self.spend(name, to);
+        }
+        self.post(to, head, Some(content))
     }
 
     /// Begins to write value `new` in the memory of value `old`, which goes, and has its content at first. It counts as a
@@ -342,7 +344,7 @@ impl Machine {
     }
 
     /// The end of a value that this rank owns; `knows` has no copy of it any more.
-    fn retire(&mut self, name: Name, knows: Rank) -> Result<(), Fault> {
+    pub(crate) fn retire(&mut self, name: Name, knows: Rank) -> Result<(), Fault> {
         if self.values.get(&name).is_some_and(|value| value.pins > 0) {
             let text = format!("value {name} is used by this rank while it goes: {LIFETIME}");
             return Err(Fault::new(text));
@@ -361,6 +363,9 @@ impl Machine {
         let (name, reader) = (head.name, head.rank);
         match self.values.get(&name).map(|value| &value.role) {
             Some(Role::Owned(_)) if reader == self.me => Ok(()),
+            Some(Role::Owned(Owned { left: Some(0), .. })) => {
+                self.post(reader, Head::new(Kind::Freed, name), None)
+            }
             Some(Role::Owned(_)) => self.send_value(name, reader, head.a != 0),
             None => self.post(reader, Head::new(Kind::Freed, name), None),
             // It went, and this rank itself is about to hear that.
