@@ -94,18 +94,21 @@ impl Buffers {
             return memory.try_reserve_exact(len).is_ok().then_some(memory);
         };
         self.spare_bytes -= bytes;
-        Some(self.spare.swap_remove(index))
+        Some(self.spare.remove(index))
     }
 
-    /// Takes memory back.
+    /// Takes memory back, in the place of what has not been used for longest.
     pub fn recycle(&mut self, mut memory: Vec<u8>) {
         memory.clear();
         let bytes = memory.capacity();
-        if bytes > 0 && self.spare.len() < SPARE_BUFFERS && self.spare_bytes + bytes <= SPARE_BYTES
-        {
-            self.spare_bytes += bytes;
-            self.spare.push(memory);
+        if bytes == 0 || bytes > SPARE_BYTES {
+            return;
         }
+        while self.spare.len() >= SPARE_BUFFERS || self.spare_bytes + bytes > SPARE_BYTES {
+            self.spare_bytes -= self.spare.remove(0).capacity();
+        }
+        self.spare_bytes += bytes;
+        self.spare.push(memory);
     }
 
     /// A number for `message`.
@@ -356,6 +359,20 @@ mod tests {
         assert_eq!(pack(90_000), first);
         assert_eq!(pack(5), first);
         assert_ne!(pack(5), first, "a small message does not keep the large memory");
+    }
+
+    #[test]
+    fn memory_of_messages_that_have_grown_is_kept_in_the_place_of_the_others() {
+        let mut buffers = Buffers::default();
+        for _ in 0..SPARE_BUFFERS {
+            buffers.recycle(Vec::with_capacity(4096));
+        }
+        let large = Vec::<u8>::with_capacity(1 << 20);
+        let address = large.as_ptr();
+        buffers.recycle(large);
+        assert_eq!(buffers.spare.len(), SPARE_BUFFERS);
+        assert_eq!(buffers.try_memory(1 << 20).expect("memory").as_ptr(), address);
+        assert_eq!(buffers.spare_bytes, (SPARE_BUFFERS - 1) * 4096);
     }
 
     #[test]
