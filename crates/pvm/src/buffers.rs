@@ -371,7 +371,8 @@ mod tests {
         let address = large.as_ptr();
         buffers.recycle(large);
         assert_eq!(buffers.spare.len(), SPARE_BUFFERS);
-        assert_eq!(buffers.try_memory(1 << 20).expect("memory").as_ptr(), address);
+        let again = buffers.try_memory(1 << 20).expect("memory");
+        assert_eq!(again.as_ptr(), address);
         assert_eq!(buffers.spare_bytes, (SPARE_BUFFERS - 1) * 4096);
     }
 
