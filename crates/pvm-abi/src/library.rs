@@ -1,12 +1,14 @@
 //! What the library holds for the whole process, and how calls get at it.
 //!
-//! A mutex guards it. No function of the program runs under it, and nobody sleeps under it while a receive waits; requests
-//! of the virtual machine are waited for under it, and so are receivers for which too much waits.
+//! A mutex guards it. No function of the program runs under it, and nobody sleeps under it while a receive waits, but some milliseconds for
+//! the rest of a message that has begun to come; requests of the virtual machine are waited for under it, and so are receivers for which too
+//! much waits.
 
 use crate::say::say;
 use crate::task::{self, Look, Task};
 use core::ffi::{c_char, c_int};
 use hpvm_pvm::buffers::{ANY, Buffers, Head, Pattern};
+use hpvm_pvm::posted::Posted;
 use hpvm_pvm::protocol::{OUTPUT_TAG, SYSTEM_CONTEXT};
 use hpvm_pvm::{Code, Tid, error, tid};
 use std::sync::{Mutex, MutexGuard};
@@ -162,9 +164,14 @@ impl Library {
 
     /// Takes what has come; output of children is printed. An error: the virtual machine has ended.
     pub fn progress(&mut self, look: Look) -> Result<(), Code> {
+        self.progress_for(look, None)
+    }
+
+    /// The same with a receive that waits.
+    fn progress_for(&mut self, look: Look, posted: Option<&mut Posted>) -> Result<(), Code> {
         let Some(task) = &mut self.task else { return Err(Code::SysErr) };
         let buffers = self.buffers.get_or_insert_default();
-        let some = task.poll(buffers, look) | std::mem::take(&mut task.unseen);
+        let some = task.poll(buffers, look, posted) | std::mem::take(&mut task.unseen);
         let lost = task.lost;
         if some {
             self.print_output();
@@ -183,10 +190,10 @@ impl Library {
         }
     }
 
-    /// How long the next receive polls: this one has waited since then.
-    fn learn(&mut self, number: c_int, since: Instant) {
+    /// How long the next receive polls: this one has waited for a message since then.
+    fn learn(&mut self, head: Option<Head>, since: Instant) {
         let own = self.task.as_ref().map_or(0, Task::tid);
-        let source = self.buffers().get(number).map_or(own, |message| message.head.source);
+        let source = head.map_or(own, |head| head.source);
         let away = tid::is_task(source) && tid::host_of(source) != tid::host_of(own);
         if since.elapsed() < SOON {
             self.spin = if away { AWAY_SPIN } else { LONGEST_SPIN };
@@ -234,17 +241,8 @@ impl Library {
     }
 }
 
-/// The first message for a receive, which is taken out of the queue.
-enum Found {
-    Message(c_int),
-    Nothing,
-}
-
-fn find(library: &mut Library, pattern: Pattern) -> Found {
-    match library.buffers().find(|head| pattern.accepts(head)) {
-        Some(number) => Found::Message(number),
-        None => Found::Nothing,
-    }
+fn find(library: &mut Library, pattern: Pattern) -> Option<c_int> {
+    library.buffers().find(|head| pattern.accepts(head))
 }
 
 /// The same by a function of the program, which runs without the mutex.
@@ -285,38 +283,67 @@ pub enum Until {
 /// # Errors
 /// The virtual machine has ended.
 pub fn wait(pattern: Pattern, until: Until) -> Result<Option<c_int>, Code> {
+    wait_with(pattern, until, None)
+}
+
+/// Waits for a message that goes to the memory of `posted`, or stays in the queue: its number.
+///
+/// # Errors
+/// The virtual machine has ended.
+pub fn wait_for(posted: &mut Posted) -> Result<Option<c_int>, Code> {
+    wait_with(*posted.pattern(), Until::Ever, Some(posted))
+}
+
+/// Takes what has come, and finds the first message for a receive, in the queue or in `posted`.
+fn look_for(
+    mut library: MutexGuard<'static, Library>,
+    pattern: Pattern,
+    look: Look,
+    mut posted: Option<&mut Posted>,
+) -> Result<(MutexGuard<'static, Library>, Option<c_int>), Code> {
+    let plain = library.handlers.is_empty() && library.matching.is_none();
+    if !plain || find(&mut library, pattern).is_some() {
+        // What has come before is received before, and functions of the program choose from the queue.
+        posted = None;
+    }
+    library.progress_for(look, posted)?;
+    if plain {
+        let found = find(&mut library, pattern);
+        return Ok((library, found));
+    }
+    let matching = library.matching;
+    drop(library);
+    crate::entry::handler::dispatch()?;
+    let found = match matching {
+        Some(matching) => find_by(matching, pattern)?,
+        None => find(&mut lock(), pattern),
+    };
+    Ok((lock(), found))
+}
+
+fn wait_with(
+    pattern: Pattern,
+    until: Until,
+    mut posted: Option<&mut Posted>,
+) -> Result<Option<c_int>, Code> {
     let mut spinning: Option<Instant> = None;
     // The first look is a quick one, also where nobody waits: what comes by sockets comes soon.
     let mut thoroughly = false;
     let mut looked_around = false;
     loop {
-        let mut library = lock();
-        library.progress(match until {
+        let look = match until {
             _ if thoroughly => Look::Thorough,
             Until::Now => Look::Glance,
             _ => Look::Waiting,
-        })?;
-        let handle = !library.handlers.is_empty();
-        let found = match library.matching {
-            None if !handle => find(&mut library, pattern),
-            matching => {
-                drop(library);
-                crate::entry::handler::dispatch()?;
-                let found = match matching {
-                    Some(matching) => {
-                        find_by(matching, pattern)?.map_or(Found::Nothing, Found::Message)
-                    }
-                    None => find(&mut lock(), pattern),
-                };
-                library = lock();
-                found
-            }
         };
-        if let Found::Message(number) = found {
+        let (mut library, found) = look_for(lock(), pattern, look, posted.as_deref_mut())?;
+        let got = posted.as_ref().and_then(|posted| posted.got());
+        if got.is_some() || found.is_some() {
             if let Some(since) = spinning {
-                library.learn(number, since);
+                let queued = found.and_then(|number| Some(library.buffers().get(number)?.head));
+                library.learn(got.map(|(head, _)| head).or(queued), since);
             }
-            return Ok(Some(number));
+            return Ok(if got.is_some() { None } else { found });
         }
         if library.task.as_ref().is_some_and(|task| task.full) {
             library.tell_full();

@@ -2,7 +2,7 @@
 
 use crate::control;
 use crate::direct::{self, Direct, Ended};
-use crate::link::incoming::Incoming;
+use crate::link::incoming::{Extent, Incoming, Stopped};
 use crate::link::outgoing::{Carrier, Outgoing};
 use crate::link::sockets::{Arrival, Machine, Sockets};
 use crate::neighbours::Neighbours;
@@ -11,6 +11,7 @@ use hpvm_pvm::body::{Body, Encoding};
 use hpvm_pvm::buffers::{Buffers, Head, Message};
 use hpvm_pvm::connection::Connection;
 use hpvm_pvm::limit;
+use hpvm_pvm::posted::Posted;
 use hpvm_pvm::protocol::{Answer, Identity, Mail, Request};
 use hpvm_pvm::wire::{Bytes, LONGEST};
 use hpvm_pvm::{Code, Tid, tid};
@@ -22,6 +23,8 @@ use std::time::{Duration, Instant};
 /// The sockets are looked at at most so often while the task polls: what comes by them, new links and what the virtual
 /// machine says, is seen that much later, and a look costs some hundred nanoseconds.
 const LOOK_EVERY: Duration = Duration::from_micros(20);
+/// So many polls that find something come between two looks.
+const BUSY_LOOK: u32 = 256;
 /// How long a sender sleeps for whose receiver too much waits, if nothing comes for it meanwhile; and how often it asks whether the
 /// receiver is there at all.
 const REST: Duration = Duration::from_millis(1);
@@ -38,7 +41,7 @@ const HEADROOM: usize = 4 << 10;
 pub enum Look {
     /// It does not wait: links of this host, others now and then.
     Glance,
-    /// It waits: all links.
+    /// It waits: all links, as far as the next large message.
     Waiting,
     /// Everything.
     Thorough,
@@ -52,11 +55,15 @@ pub struct Task {
     /// The link that was used last: its index.
     recent: usize,
     incoming: Vec<Incoming>,
+    /// Where the next look at them begins: behind the one that a look stopped at.
+    next: usize,
     /// The links to and from other hosts.
     pub direct: Direct,
     /// What the virtual machine has said, and when: not delivered yet.
     told: VecDeque<(Instant, Mail)>,
     looked: Instant,
+    /// Polls that have found something.
+    busy: u32,
     /// The virtual machine has ended.
     pub lost: bool,
     /// The program sleeps on our descriptors itself (`pvm_getfds`).
@@ -87,9 +94,11 @@ impl Task {
             outgoing: Vec::new(),
             recent: 0,
             incoming: Vec::new(),
+            next: 0,
             direct,
             told: VecDeque::new(),
             looked: Instant::now(),
+            busy: 0,
             lost: false,
             watched: false,
             limit,
@@ -159,7 +168,7 @@ impl Task {
         asked: &mut Instant,
         full: Option<RawFd>,
     ) -> io::Result<()> {
-        self.unseen |= self.poll(buffers, Look::Thorough);
+        self.unseen |= self.poll(buffers, Look::Thorough, None);
         if self.full {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
@@ -262,17 +271,30 @@ impl Task {
         }
     }
 
-    /// Takes what has come. Looks at the sockets if that was long ago, or thoroughly.
-    pub fn poll(&mut self, buffers: &mut Buffers, look: Look) -> bool {
-        let mut some = self.poll_links(buffers);
+    /// Takes what has come; the next message that `posted` accepts goes there. Looks at the sockets if that was long ago, or thoroughly.
+    pub fn poll(
+        &mut self,
+        buffers: &mut Buffers,
+        look: Look,
+        mut posted: Option<&mut Posted>,
+    ) -> bool {
+        let extent = if look == Look::Waiting { Extent::OneMessage } else { Extent::Everything };
+        let mut some = self.poll_links(buffers, extent, posted.as_deref_mut());
         if !self.direct.incoming.is_empty() && (look != Look::Glance || self.direct.is_due()) {
             some |= self.poll_direct(buffers);
         }
         if look == Look::Thorough || (!some && self.looked.elapsed() >= LOOK_EVERY) {
             self.look();
-            some |= self.poll_links(buffers);
+            // Everything: what the virtual machine tells happened after it.
+            some |= self.poll_links(buffers, Extent::Everything, posted);
             some |= self.poll_direct(buffers);
             some |= self.take_told(buffers);
+        } else if some {
+            // New links may wait behind one by which something always comes.
+            self.busy = self.busy.wrapping_add(1);
+            if self.busy.is_multiple_of(BUSY_LOOK) {
+                self.look();
+            }
         }
         if self.watched {
             self.arm();
@@ -281,11 +303,19 @@ impl Task {
     }
 
     #[inline]
-    fn poll_links(&mut self, buffers: &mut Buffers) -> bool {
+    fn poll_links(
+        &mut self,
+        buffers: &mut Buffers,
+        extent: Extent,
+        mut posted: Option<&mut Posted>,
+    ) -> bool {
         let mut some = false;
         let mut garbled = None;
         self.full = false;
-        for (index, link) in self.incoming.iter_mut().enumerate() {
+        let count = self.incoming.len();
+        for at in 0..count {
+            let index = (self.next + at) % count;
+            let link = &mut self.incoming[index];
             if !link.is_ready() {
                 continue;
             }
@@ -293,19 +323,29 @@ impl Task {
                 self.full |= !link.awaits_segment();
                 continue;
             }
-            let (came, polled) =
-                take(buffers, |mut memory, mut sink| link.poll(&mut memory, &mut sink));
+            let (came, polled) = take(buffers, |mut memory, mut sink| {
+                link.poll(&mut memory, &mut sink, extent, posted.as_deref_mut())
+            });
             some |= came;
-            if let Err(cause) = polled {
-                let text = format!("the link from t{:x} is closed: {}", link.from, cause.0);
-                say(Some(self.identity.tid), &text);
-                garbled = Some(index);
+            match polled {
+                Ok(Stopped::AtEnd) => {}
+                Ok(Stopped::Early) => {
+                    // Others come first the next time.
+                    self.next = index + 1;
+                    some = true;
+                    break;
+                }
+                Err(cause) => {
+                    let text = format!("the link from t{:x} is closed: {}", link.from, cause.0);
+                    say(Some(self.identity.tid), &text);
+                    garbled = Some(index);
+                }
             }
         }
         if let Some(index) = garbled {
             self.incoming.swap_remove(index);
         }
-        some
+        some || posted.is_some_and(|posted| posted.got().is_some())
     }
 
     /// The same of other hosts' tasks.
@@ -510,10 +550,7 @@ type Sink<'a> = &'a mut dyn FnMut(Head, Vec<u8>);
 
 /// Delivers what a link has whole, and says whether that was anything.
 #[inline]
-fn take<E>(
-    buffers: &mut Buffers,
-    poll: impl FnOnce(Memory<'_>, Sink<'_>) -> Result<(), E>,
-) -> (bool, Result<(), E>) {
+fn take<T>(buffers: &mut Buffers, poll: impl FnOnce(Memory<'_>, Sink<'_>) -> T) -> (bool, T) {
     let mut whole = Vec::new();
     let polled =
         poll(&mut |len| buffers.try_memory(len), &mut |head, bytes| whole.push((head, bytes)));

@@ -48,6 +48,11 @@ const OVERHEAD: u64 = 256;
 const SPARE_BUFFERS: usize = 8;
 const SPARE_BYTES: usize = 64 << 20;
 
+/// Whether memory is not much too large for a message.
+fn is_fit(capacity: usize, len: usize) -> bool {
+    capacity / 8 <= len.max(512)
+}
+
 /// What a receive accepts.
 #[derive(Clone, Copy, Debug)]
 pub struct Pattern {
@@ -82,25 +87,28 @@ impl Buffers {
     /// Memory for `len` bytes, from what was given back where that is possible. `None`: there is none.
     pub fn try_memory(&mut self, len: usize) -> Option<Vec<u8>> {
         // The smallest that is large enough; small messages leave the large ones alone.
-        let fits = |memory: &(usize, usize)| memory.1 >= len && memory.1 / 8 <= len.max(512);
+        let fits = |memory: &(usize, usize)| memory.1 >= len && is_fit(memory.1, len);
         let sizes = self.spare.iter().map(Vec::capacity).enumerate();
         let Some((index, bytes)) = sizes.filter(fits).min_by_key(|memory| memory.1) else {
             let mut memory = Vec::new();
             return memory.try_reserve_exact(len).is_ok().then_some(memory);
         };
         self.spare_bytes -= bytes;
-        Some(self.spare.swap_remove(index))
+        Some(self.spare.remove(index))
     }
 
-    /// Takes memory back.
+    /// Takes memory back, in the place of what has not been used for longest.
     pub fn recycle(&mut self, mut memory: Vec<u8>) {
         memory.clear();
         let bytes = memory.capacity();
-        if bytes > 0 && self.spare.len() < SPARE_BUFFERS && self.spare_bytes + bytes <= SPARE_BYTES
-        {
-            self.spare_bytes += bytes;
-            self.spare.push(memory);
+        if bytes == 0 || bytes > SPARE_BYTES {
+            return;
         }
+        while self.spare.len() >= SPARE_BUFFERS || self.spare_bytes + bytes > SPARE_BYTES {
+            self.spare_bytes -= self.spare.remove(0).capacity();
+        }
+        self.spare_bytes += bytes;
+        self.spare.push(memory);
     }
 
     /// A number for `message`.
@@ -120,7 +128,12 @@ impl Buffers {
 
     /// A new buffer (`pvm_mkbuf`).
     pub fn make(&mut self, encoding: Encoding) -> i32 {
-        let body = Body::within(self.try_memory(0).unwrap_or_default());
+        let memory = self.try_memory(0).unwrap_or_default();
+        self.make_within(memory, encoding)
+    }
+
+    fn make_within(&mut self, memory: Vec<u8>, encoding: Encoding) -> i32 {
+        let body = Body::within(memory);
         let head = Head { encoding: encoding as i32, ..Head::default() };
         self.add(Box::new(Message::new(head, body, encoding)))
     }
@@ -203,8 +216,18 @@ impl Buffers {
 
     /// An empty send buffer in place of the one before (`pvm_initsend`).
     pub fn init_send(&mut self, encoding: Encoding) -> i32 {
-        let _ = self.remove(self.send);
-        self.send = self.make(encoding);
+        let memory = self.take(self.send).map(|before| before.body.into_memory());
+        // As long as messages stay alike they are packed where the last one was: that is in the caches.
+        let alike = |memory: &Vec<u8>| is_fit(memory.capacity(), memory.len());
+        match memory {
+            Some(memory) if encoding != Encoding::InPlace && alike(&memory) => {
+                self.send = self.make_within(memory, encoding);
+            }
+            other => {
+                self.recycle(other.unwrap_or_default());
+                self.send = self.make(encoding);
+            }
+        }
         self.send
     }
 
@@ -321,6 +344,36 @@ mod tests {
         assert_eq!(buffers.waiting().collect::<Vec<_>>(), [second]);
         buffers.receive(second);
         assert_eq!(buffers.waiting_bytes(), 0);
+    }
+
+    #[test]
+    fn messages_that_are_alike_are_packed_where_the_last_one_was() {
+        let mut buffers = Buffers::default();
+        let mut pack = |len| {
+            buffers.init_send(Encoding::Raw);
+            let body = &mut buffers.sending().expect("a buffer").body;
+            body.append(&vec![1; len]);
+            body.bytes().as_ptr()
+        };
+        let first = pack(100_000);
+        assert_eq!(pack(90_000), first);
+        assert_eq!(pack(5), first);
+        assert_ne!(pack(5), first, "a small message does not keep the large memory");
+    }
+
+    #[test]
+    fn memory_of_messages_that_have_grown_is_kept_in_the_place_of_the_others() {
+        let mut buffers = Buffers::default();
+        for _ in 0..SPARE_BUFFERS {
+            buffers.recycle(Vec::with_capacity(4096));
+        }
+        let large = Vec::<u8>::with_capacity(1 << 20);
+        let address = large.as_ptr();
+        buffers.recycle(large);
+        assert_eq!(buffers.spare.len(), SPARE_BUFFERS);
+        let again = buffers.try_memory(1 << 20).expect("memory");
+        assert_eq!(again.as_ptr(), address);
+        assert_eq!(buffers.spare_bytes, (SPARE_BUFFERS - 1) * 4096);
     }
 
     #[test]

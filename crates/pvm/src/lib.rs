@@ -1,5 +1,5 @@
 //! PVM 3.4 without C and without the system: what a message holds ([`body`]), buffers by number and the queue of
-//! received messages ([`buffers`]), the state of a virtual machine ([`machine`]) and what its tasks and it say to
+//! received messages ([`buffers`]), receives that wait ([`posted`]), the state of a virtual machine ([`machine`]) and what its tasks and it say to
 //! each other ([`protocol`]). Of the system there is only the connection that they do it by ([`connection`]).
 
 pub mod body;
@@ -9,6 +9,7 @@ pub mod element;
 pub mod error;
 pub mod limit;
 pub mod machine;
+pub mod posted;
 pub mod protocol;
 pub mod record;
 pub mod search;

@@ -2,6 +2,7 @@
 
 use crate::Tid;
 use crate::buffers::Head;
+use crate::posted::Posted;
 
 /// Bytes in front of each fragment: its length, and what it is.
 pub const FRONT: u64 = 8;
@@ -13,6 +14,8 @@ const ALIGN: u64 = 8;
 /// What a fragment is.
 pub const FIRST: u32 = 0x5056_4d31;
 pub const MORE: u32 = 0x5056_4d32;
+/// No fragment: the next one lies at the start of the ring.
+pub const SKIP: u32 = 0x5056_4d33;
 
 /// Bytes that a fragment takes in the ring.
 pub fn room(first: bool, len: u64) -> u64 {
@@ -54,7 +57,32 @@ pub const LONGEST: u64 = 1 << 40;
 struct Partial {
     head: Head,
     total: u64,
-    bytes: Vec<u8>,
+    bytes: Place,
+}
+
+/// Where the bytes of a message go.
+enum Place {
+    Memory(Vec<u8>),
+    /// To the receive that waits for them: so many are there.
+    Posted(u64),
+}
+
+impl Place {
+    fn len(&self) -> u64 {
+        match self {
+            Place::Memory(bytes) => bytes.len() as u64,
+            Place::Posted(len) => *len,
+        }
+    }
+}
+
+/// What lies at the beginning of some bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// Bytes that the fragment has there.
+    pub room: u64,
+    /// The length of the message that is whole by it.
+    pub whole: Option<u64>,
 }
 
 /// Puts the fragments from one task together. What the sender says is checked.
@@ -64,8 +92,8 @@ pub struct Assembler {
 }
 
 impl Assembler {
-    /// Takes the fragment that `there` begins with, and returns how long it is there. A message that is whole by it goes to `sink`;
-    /// memory for one comes from `memory`. A first fragment ends a message that is not whole: its sender has given it up.
+    /// Takes the fragment that `there` begins with. A message that is whole by it goes to `sink`, with memory from `memory`; one
+    /// that `posted` accepts goes there. A first fragment ends a message that is not whole: its sender has given it up.
     ///
     /// # Errors
     /// What the sender wrote makes no sense, or there is no memory: a text for people.
@@ -75,7 +103,8 @@ impl Assembler {
         there: &[u8],
         memory: &mut impl FnMut(usize) -> Option<Vec<u8>>,
         sink: &mut impl FnMut(Head, Vec<u8>),
-    ) -> Result<usize, String> {
+        mut posted: Option<&mut Posted>,
+    ) -> Result<Taken, String> {
         let word =
             |at: usize| there.get(at..)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
         let (Some(len), Some(kind)) = (word(0), word(4)) else {
@@ -89,22 +118,38 @@ impl Assembler {
         }
         let mut data = &there[FRONT as usize..];
         if first && let Some((head, rest)) = data.split_first_chunk() {
-            self.begin(head, from, memory)?;
+            self.begin(head, from, memory, posted.as_deref())?;
             data = rest;
         }
+        let whole = self.add(&data[..len as usize], posted.as_deref_mut())?.then(|| {
+            let whole = self.partial.take()?;
+            match (whole.bytes, posted) {
+                (Place::Memory(bytes), _) => sink(whole.head, bytes),
+                (Place::Posted(len), Some(posted)) => posted.complete(whole.head, len as usize),
+                (Place::Posted(_), None) => {}
+            }
+            Some(whole.total)
+        });
+        Ok(Taken { room, whole: whole.flatten() })
+    }
+
+    /// Adds bytes to the message; says whether it is whole then.
+    fn add(&mut self, data: &[u8], posted: Option<&mut Posted>) -> Result<bool, String> {
         let Some(partial) = &mut self.partial else {
             return Err("a fragment of no message".to_owned());
         };
-        if partial.bytes.len() as u64 + u64::from(len) > partial.total {
+        if partial.bytes.len() + data.len() as u64 > partial.total {
             return Err(format!("more than the {} bytes of the message", partial.total));
         }
-        partial.bytes.extend_from_slice(&data[..len as usize]);
-        if partial.bytes.len() as u64 == partial.total
-            && let Some(whole) = self.partial.take()
-        {
-            sink(whole.head, whole.bytes);
+        match (&mut partial.bytes, posted) {
+            (Place::Memory(bytes), _) => bytes.extend_from_slice(data),
+            (Place::Posted(len), Some(posted)) => {
+                posted.write(*len as usize, data);
+                *len += data.len() as u64;
+            }
+            (Place::Posted(_), None) => return Err("a message without its receive".to_owned()),
         }
-        Ok(room as usize)
+        Ok(partial.bytes.len() == partial.total)
     }
 
     fn begin(
@@ -112,11 +157,40 @@ impl Assembler {
         head: &[u8; HEAD as usize],
         from: Tid,
         memory: &mut impl FnMut(usize) -> Option<Vec<u8>>,
+        posted: Option<&Posted>,
     ) -> Result<(), String> {
         let (head, total) = decode(head, from);
-        let bytes = (total <= LONGEST).then(|| memory(total as usize)).flatten();
-        let bytes = bytes.ok_or_else(|| format!("no memory for a message of {total} bytes"))?;
+        self.partial = None;
+        let bytes = if posted.is_some_and(|posted| posted.accepts(&head, total)) {
+            Place::Posted(0)
+        } else {
+            let bytes = (total <= LONGEST).then(|| memory(total as usize)).flatten();
+            Place::Memory(bytes.ok_or_else(|| format!("no memory for a message of {total} bytes"))?)
+        };
         self.partial = Some(Partial { head, total, bytes });
+        Ok(())
+    }
+
+    /// Whether the rest of a message is missing that goes to a receive which waits.
+    pub fn is_placed(&self) -> bool {
+        matches!(&self.partial, Some(Partial { bytes: Place::Posted(_), .. }))
+    }
+
+    /// The receive waits no longer here: what of its message has come gets memory of its own.
+    ///
+    /// # Errors
+    /// There is none: a text for people.
+    pub fn withdraw(
+        &mut self,
+        posted: &Posted,
+        memory: &mut impl FnMut(usize) -> Option<Vec<u8>>,
+    ) -> Result<(), String> {
+        let Some(Partial { total, bytes, .. }) = &mut self.partial else { return Ok(()) };
+        let Place::Posted(len) = *bytes else { return Ok(()) };
+        let mut own = memory(*total as usize)
+            .ok_or_else(|| format!("no memory for a message of {total} bytes"))?;
+        own.extend_from_slice(posted.written(len as usize));
+        *bytes = Place::Memory(own);
         Ok(())
     }
 }
@@ -124,13 +198,15 @@ impl Assembler {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::buffers::{ANY, Pattern};
 
     /// What is in a link, taken to its end: lengths of the messages, or the fault.
     fn taken(bytes: &[u8]) -> Result<Vec<usize>, String> {
         let (mut assembler, mut at, mut got) = (Assembler::default(), 0, Vec::new());
         while at < bytes.len() {
             let mut memory = |len| (len < 1 << 20).then(|| Vec::with_capacity(len));
-            at += assembler.take(1, &bytes[at..], &mut memory, &mut |_, m| got.push(m.len()))?;
+            let mut sink = |_, m: Vec<u8>| got.push(m.len());
+            at += assembler.take(1, &bytes[at..], &mut memory, &mut sink, None)?.room as usize;
         }
         Ok(got)
     }
@@ -165,5 +241,96 @@ mod tests {
         let head =
             Head { source: 5, target: 6, tag: -7, context: 8, wait_id: 9, encoding: 1, crc: -3 };
         assert_eq!(decode(&encode(&head, 1 << 33), 5), (head, 1 << 33));
+    }
+
+    /// Bytes of a message of `len`, in fragments of eight bytes at most.
+    fn fragments(head: &Head, len: usize) -> Vec<Vec<u8>> {
+        let data: Vec<u8> = (0..len).map(|at| at as u8 + 1).collect();
+        let parts: Vec<_> = if len == 0 { vec![&data[..]] } else { data.chunks(8).collect() };
+        let fragment = |(number, part): (usize, &&[u8])| {
+            let kind = if number == 0 { FIRST } else { MORE };
+            let mut out = [(part.len() as u32).to_le_bytes(), kind.to_le_bytes()].concat();
+            if number == 0 {
+                out.extend(encode(head, len as u64));
+            }
+            out.extend(*part);
+            out.resize(room(number == 0, part.len() as u64) as usize, 0);
+            out
+        };
+        parts.iter().enumerate().map(fragment).collect()
+    }
+
+    /// Takes fragments for a receive with `room` bytes and elements of `element`; returns where they went.
+    fn received(
+        bytes: &[Vec<u8>],
+        room: &mut [u8],
+        element: usize,
+    ) -> (Option<(Head, usize)>, Vec<Vec<u8>>) {
+        let pattern = Pattern { source: 1, tag: 5, context: 0 };
+        // SAFETY: the memory is there as long as the receive.
+        let mut posted = unsafe { Posted::new(pattern, room.as_mut_ptr(), room.len(), element) };
+        let (mut assembler, mut queued) = (Assembler::default(), Vec::new());
+        for bytes in bytes {
+            let mut memory = |len| Some(Vec::with_capacity(len));
+            let mut sink = |_, m| queued.push(m);
+            let taken = assembler.take(1, bytes, &mut memory, &mut sink, Some(&mut posted));
+            assert_eq!(taken.map(|taken| taken.room), Ok(bytes.len() as u64));
+        }
+        (posted.got(), queued)
+    }
+
+    #[test]
+    fn a_message_goes_to_the_receive_that_waits_for_it() {
+        let head = Head { source: 1, tag: 5, ..Head::default() };
+        let mut room = [0; 24];
+        let two = [fragments(&head, 20), fragments(&head, 16)].concat();
+        let (got, queued) = received(&two, &mut room, 4);
+        assert_eq!(got, Some((head, 20)));
+        assert_eq!(room[..20], (1..=20).collect::<Vec<u8>>());
+        assert_eq!(queued.len(), 1, "the next message is for the next receive");
+        assert_eq!(received(&fragments(&head, 0), &mut [], 1).0, Some((head, 0)));
+    }
+
+    #[test]
+    fn other_messages_do_not_go_there() {
+        let head = Head { source: 1, tag: 5, ..Head::default() };
+        let other = Head { tag: 6, ..head };
+        for (head, len) in [(other, 16), (head, 32), (head, 18)] {
+            let mut room = [0; 24];
+            let (got, queued) = received(&fragments(&head, len), &mut room, 4);
+            assert_eq!((got, queued.len()), (None, 1), "{len} bytes, tag {}", head.tag);
+            assert_eq!(room, [0; 24]);
+        }
+    }
+
+    #[test]
+    fn a_message_that_was_given_up_leaves_the_receive_to_the_next() {
+        let head = Head { source: 1, tag: 5, ..Head::default() };
+        let given_up = fragments(&head, 20)[..2].to_vec();
+        let (mut room, next) = ([0; 24], fragments(&head, 8));
+        let (got, queued) = received(&[given_up, next].concat(), &mut room, 4);
+        assert_eq!((got, queued.len()), (Some((head, 8)), 0));
+    }
+
+    #[test]
+    fn a_message_whose_receive_stops_waiting_becomes_whole_elsewhere() {
+        let head = Head { source: 1, tag: 5, ..Head::default() };
+        let mut room = [0; 24];
+        let pattern = Pattern { source: ANY, tag: ANY, context: 0 };
+        // SAFETY: the memory is there as long as the receive.
+        let mut posted = unsafe { Posted::new(pattern, room.as_mut_ptr(), room.len(), 1) };
+        let (mut assembler, mut queued) = (Assembler::default(), Vec::new());
+        let mut memory = |len| Some(Vec::with_capacity(len));
+        for (number, bytes) in fragments(&head, 20).iter().enumerate() {
+            let waiting = (number < 2).then_some(&mut posted);
+            let mut sink = |_, m| queued.push(m);
+            assert!(assembler.take(1, bytes, &mut memory, &mut sink, waiting).is_ok());
+            if number == 1 {
+                assert!(assembler.is_placed());
+                assert_eq!(assembler.withdraw(&posted, &mut memory), Ok(()));
+                assert!(!assembler.is_placed());
+            }
+        }
+        assert_eq!(queued, [(1..=20).collect::<Vec<u8>>()]);
     }
 }

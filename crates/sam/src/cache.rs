@@ -54,6 +54,12 @@ impl Cache {
         self.clock.push_back((name, copied));
     }
 
+    /// A copy that goes with the use that it came for: the hand need not look at it.
+    pub fn added_for_one_use(&mut self, weight: usize) {
+        self.bytes += weight;
+        self.copies += 1;
+    }
+
     /// A copy of this weight is gone.
     pub fn removed(&mut self, weight: usize) {
         self.bytes -= weight;
@@ -88,10 +94,8 @@ impl Machine {
         match copied {
             Copied::Value => {
                 let Some(value) = self.values.get_mut(&name) else { return Verdict::Gone };
-                if !matches!(value.role, Role::Copy { .. }) {
-                    return Verdict::Gone;
-                }
-                if value.pins > 0 || std::mem::take(&mut value.referenced) {
+                let Role::Copy { granted, .. } = value.role else { return Verdict::Gone };
+                if value.pins > 0 || granted || std::mem::take(&mut value.referenced) {
                     return Verdict::Stays;
                 }
                 let weight = value.len;

@@ -27,8 +27,8 @@ enum Object {
 #[derive(Default)]
 struct Entry {
     object: Option<Object>,
-    /// Who waits for a value.
-    readers: Vec<Rank>,
+    /// Who wants a value, and whether its program waits for it.
+    readers: Vec<(Rank, bool)>,
     /// Who waits to update an accumulator that was not made yet.
     updaters: Vec<Rank>,
     /// Who waits for a snapshot of one.
@@ -140,8 +140,8 @@ impl Machine {
         let readers = std::mem::take(&mut entry.readers);
         let glances = std::mem::take(&mut entry.glances);
         let freed = entry.freed.take();
-        for reader in readers {
-            self.tell(from, Kind::Supply, name, reader)?;
+        for (reader, waits) in readers {
+            self.ask_owner(from, name, reader, waits)?;
         }
         for reader in glances {
             self.tell(from, Kind::Show, name, reader)?;
@@ -152,17 +152,21 @@ impl Machine {
         }
     }
 
-    pub(crate) fn home_fetch(&mut self, from: Rank, name: Name) -> Result<(), Fault> {
+    fn ask_owner(&mut self, owner: Rank, name: Name, rank: Rank, waits: bool) -> Result<(), Fault> {
+        self.post(owner, Head { rank, a: waits.into(), ..Head::new(Kind::Supply, name) }, None)
+    }
+
+    pub(crate) fn home_fetch(&mut self, from: Rank, name: Name, waits: bool) -> Result<(), Fault> {
         let Some(entry) = self.living(from, name)? else {
             return self.post(from, Head::new(Kind::Freed, name), None);
         };
         if let Some(Object::Value { owner }) = entry.object {
-            return self.tell(owner, Kind::Supply, name, from);
+            return self.ask_owner(owner, name, from, waits);
         }
-        if entry.readers.contains(&from) {
+        if entry.readers.iter().any(|(reader, _)| *reader == from) {
             return Err(Machine::asked_twice(from, name));
         }
-        entry.readers.push(from);
+        entry.readers.push((from, waits));
         Ok(())
     }
 
@@ -178,7 +182,8 @@ impl Machine {
             }
             _ => return Err(Fault::new(format!("rank {from} ends {name}, which it does not own"))),
         }
-        let waiting: Vec<Rank> = entry.readers.iter().chain(&entry.glances).copied().collect();
+        let readers = entry.readers.iter().map(|(reader, _)| reader);
+        let waiting: Vec<Rank> = readers.chain(&entry.glances).copied().collect();
         self.directory.entries.remove(&name);
         self.directory.remember(name);
         for reader in waiting {

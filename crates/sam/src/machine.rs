@@ -87,6 +87,10 @@ pub struct Machine {
     out: VecDeque<Outgoing>,
     /// Messages to this rank itself.
     own: VecDeque<(Head, Option<Content>)>,
+    /// Values whose last use was granted to a rank, which end when the messages before have left: nobody waits for that.
+    spent: Vec<(Name, Rank)>,
+    /// What that came to.
+    late: Option<Fault>,
     pub(crate) counters: Counters,
 }
 
@@ -105,6 +109,8 @@ impl Machine {
             types: Vec::new(),
             out: VecDeque::new(),
             own: VecDeque::new(),
+            spent: Vec::new(),
+            late: None,
             counters: Counters::default(),
         }
     }
@@ -184,12 +190,31 @@ impl Machine {
 
     #[inline(always)]
     pub fn has_outgoing(&self) -> bool {
-        !self.out.is_empty()
+        !self.out.is_empty() || !self.spent.is_empty()
     }
 
     /// The next message to send. Ask again until there is none after every call and every message received.
     pub fn next_outgoing(&mut self) -> Option<Outgoing> {
-        self.out.pop_front()
+        self.out.pop_front().or_else(|| {
+            if self.spent.is_empty() {
+                return None;
+            }
+            self.end_spent();
+            self.out.pop_front()
+        })
+    }
+
+    /// The last use of a value that this rank owns was granted.
+    pub(crate) fn spend(&mut self, name: Name, to: Rank) {
+        self.spent.push((name, to));
+    }
+
+    fn end_spent(&mut self) {
+        for (name, reader) in std::mem::take(&mut self.spent) {
+            if let Err(fault) = self.retire(name, reader).and_then(|()| self.settle()) {
+                self.late.get_or_insert(fault);
+            }
+        }
     }
 
     /// A message without a content for the home of a name.
@@ -245,6 +270,9 @@ impl Machine {
         head: &Head,
         content: Option<Buffer>,
     ) -> Result<(), Fault> {
+        if let Some(fault) = self.late.take() {
+            return Err(fault);
+        }
         if from >= self.ranks || from == self.me {
             return Err(Fault::new(format!("a message of rank {from}, which is no peer")));
         }
@@ -280,7 +308,7 @@ impl Machine {
         match (head.kind, content) {
             (Kind::Created, _) => self.home_created(from, name, false),
             (Kind::Converted, _) => self.home_created(from, name, true),
-            (Kind::Fetch, _) => self.home_fetch(from, name),
+            (Kind::Fetch, _) => self.home_fetch(from, name, head.a != 0),
             (Kind::Gone, _) => self.home_gone(from, name),
             (Kind::Free, _) => self.home_free(from, name),
             (Kind::Accumulator, _) => self.home_accumulator(from, name),

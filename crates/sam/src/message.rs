@@ -30,11 +30,12 @@ macro_rules! kinds {
 kinds! {
     /// To the home: the sender has written a value. `a`: its uses, or 0.
     Created 1 false;
-    /// To the home: the sender wants the value.
+    /// To the home: the sender wants the value. `a`: 1 if its program waits for it, and so will use it.
     Fetch 2 false;
-    /// Home to owner: send the value to `rank`.
+    /// Home to owner: send the value to `rank`. `a`: as with `Fetch`.
     Supply 3 false;
-    /// Owner to reader: the value. `a`: its uses that are left, or 0.
+    /// Owner to reader: the value. `a`: its uses that are left, or 0. `b`: 1 if one of them is granted to the reader, which need not
+    /// report it.
     Value 4 true;
     /// Home or owner to reader: the object is gone.
     Freed 5 false;
@@ -187,7 +188,7 @@ mod tests {
     #[test]
     fn a_short_value_fits_a_line() {
         let name = Name::new(u64::MAX, 1 << 30);
-        let head = Head { rank: 0xffff, a: 1, len: 8, ..Head::new(Kind::Value, name) };
+        let head = Head { rank: 0xffff, a: 1, b: 1, len: 8, ..Head::new(Kind::Value, name) };
         assert!(head.to_bytes().1 + 8 <= hpvm_wire::cell::LINE_PAYLOAD);
     }
 }

@@ -29,17 +29,18 @@ pub(crate) enum Role {
         needed: bool,
     },
     /// Uses are counted if `left` is not 0: so many there were at most, when it came, less those that this rank has reported
-    /// since. `done` of them were not reported yet.
+    /// since. `done` of them were not reported yet. `granted`: the owner has counted one already, which has not ended.
     Copy {
         owner: Rank,
         left: u64,
         done: u64,
+        granted: bool,
     },
     Owned(Owned),
 }
 
 pub(crate) struct Owned {
-    /// Uses after which the value goes; none: it stays.
+    /// Uses after which the value goes, without those that were granted; none: it stays.
     left: Option<u64>,
     /// Who was sent a copy.
     holders: Vec<Rank>,
@@ -207,7 +208,7 @@ impl Machine {
         self.counters.misses += u64::from(now);
         self.values.insert(name, Value::wanted(now));
         self.wanted += 1;
-        self.tell_home(Kind::Fetch, name, 0)?;
+        self.tell_home(Kind::Fetch, name, now.into())?;
         self.settle()
     }
 
@@ -234,13 +235,17 @@ impl Machine {
         let Some(value) = self.values.get_mut(&name) else { return Ok(()) };
         let unused = value.pins == 0;
         match &mut value.role {
-            Role::Copy { owner, left, done } => {
+            Role::Copy { owner, left, done, granted } => {
                 *done += 1;
                 if *left > 0 && unused {
-                    let (to, a) = (*owner, std::mem::take(done));
-                    *left = left.saturating_sub(a);
+                    let (to, uses) = (*owner, std::mem::take(done));
+                    *left = left.saturating_sub(uses);
                     let over = *left == 0;
-                    self.post(to, Head { a, b: over.into(), ..Head::new(Kind::Used, name) }, None)?;
+                    let a = uses - u64::from(std::mem::take(granted));
+                    if a > 0 {
+                        let head = Head { a, b: over.into(), ..Head::new(Kind::Used, name) };
+                        self.post(to, head, None)?;
+                    }
                     if over {
                         self.remove_copy(name);
                     }
@@ -270,20 +275,31 @@ impl Machine {
         if to == self.me || owned.holders.contains(&to) {
             return Ok(());
         }
-        self.send_value(name, to)
+        self.send_value(name, to, false)
     }
 
-    fn send_value(&mut self, name: Name, to: Rank) -> Result<(), Fault> {
+    /// `waits`: its program will use the value as soon as it comes. That use is counted now, so that nobody has to tell of its end:
+    /// the reader has a copy of its own, and needs nothing of ours. Of who has had one before it is not known whether it waits.
+    fn send_value(&mut self, name: Name, to: Rank, waits: bool) -> Result<(), Fault> {
         let Some(Value { role: Role::Owned(owned), content: Some(content), .. }) =
             self.values.get_mut(&name)
         else {
             return Ok(());
         };
-        if !owned.holders.contains(&to) {
+        let is_first = !owned.holders.contains(&to);
+        if is_first {
             owned.holders.push(to);
         }
         let (a, content) = (owned.left.unwrap_or(0), content.clone());
-        self.post(to, Head { a, ..Head::new(Kind::Value, name) }, Some(content))
+        let granted = waits && is_first && a > 0;
+        if granted {
+            owned.left = Some(a - 1);
+        }
+        let head = Head { a, b: granted.into(), ..Head::new(Kind::Value, name) };
+        if granted && a == 1 {
+            self.spend(name, to);
+        }
+        self.post(to, head, Some(content))
     }
 
     /// Begins to write value `new` in the memory of value `old`, which goes, and has its content at first. It counts as a
@@ -328,7 +344,7 @@ impl Machine {
     }
 
     /// The end of a value that this rank owns; `knows` has no copy of it any more.
-    fn retire(&mut self, name: Name, knows: Rank) -> Result<(), Fault> {
+    pub(crate) fn retire(&mut self, name: Name, knows: Rank) -> Result<(), Fault> {
         if self.values.get(&name).is_some_and(|value| value.pins > 0) {
             let text = format!("value {name} is used by this rank while it goes: {LIFETIME}");
             return Err(Fault::new(text));
@@ -347,7 +363,10 @@ impl Machine {
         let (name, reader) = (head.name, head.rank);
         match self.values.get(&name).map(|value| &value.role) {
             Some(Role::Owned(_)) if reader == self.me => Ok(()),
-            Some(Role::Owned(_)) => self.send_value(name, reader),
+            Some(Role::Owned(Owned { left: Some(0), .. })) => {
+                self.post(reader, Head::new(Kind::Freed, name), None)
+            }
+            Some(Role::Owned(_)) => self.send_value(name, reader, head.a != 0),
             None => self.post(reader, Head::new(Kind::Freed, name), None),
             // It went, and this rank itself is about to hear that.
             Some(Role::Wanted { .. }) => self.post(reader, Head::new(Kind::Freed, name), None),
@@ -374,15 +393,23 @@ impl Machine {
                 return Err(self.absurd(from, head, "is a second value of this name"));
             }
         };
+        let granted = head.b != 0;
+        if granted && !(needed && head.a > 0) {
+            return Err(self.absurd(from, head, "grants a use that nobody waits for"));
+        }
         let (at, len) = content.place();
         if !self.make_room(len) && !needed {
             self.values.remove(&name);
             return Ok(());
         }
-        let role = Role::Copy { owner: from, left: head.a, done: 0 };
+        let role = Role::Copy { owner: from, left: head.a, done: 0, granted };
         let value = Value { at, len, pins: 0, referenced: true, content: Some(content), role };
         self.values.insert(name, value);
-        self.cache.added(name, Copied::Value, len);
+        if granted && head.a == 1 {
+            self.cache.added_for_one_use(len);
+        } else {
+            self.cache.added(name, Copied::Value, len);
+        }
         Ok(())
     }
 
@@ -436,9 +463,14 @@ impl Machine {
     }
 
     pub(crate) fn drop_copy(&mut self, from: Rank, name: Name) -> Result<(), Fault> {
-        let Some(value) = self.values.get(&name) else { return Ok(()) };
-        match value.role {
-            Role::Copy { owner, .. } if owner == from => {}
+        let Some(value) = self.values.get_mut(&name) else { return Ok(()) };
+        match &mut value.role {
+            // It goes when the use ends that was granted.
+            Role::Copy { owner, left, granted: true, .. } if *owner == from && value.pins < 2 => {
+                *left = 1;
+                return Ok(());
+            }
+            Role::Copy { owner, .. } if *owner == from => {}
             // The copy was thrown away before.
             _ => return Ok(()),
         }

@@ -55,7 +55,7 @@ fn the_last_reader_throws_its_copy_away_by_itself() {
         assert_eq!((all[0].census().copies, all[0].census().bytes), (0, 0));
         deliver(&mut all);
         assert_eq!(all[1].census().owned, 0);
-        assert_eq!(all[0].counters().messages, 1 + uses, "it asks once, and tells of each use");
+        assert_eq!(all[0].counters().messages, uses, "it asks once, and tells of other uses");
         assert_eq!(all[1].counters().messages, 1, "the value alone");
     }
 }
@@ -67,10 +67,66 @@ fn other_readers_are_told() {
     write(&mut all, 2);
     use_it(&mut all, 0);
     assert_eq!(all[0].census().copies, 1);
-    deliver(&mut all);
     use_it(&mut all, 2);
     assert_eq!(all[2].census().copies, 0, "one use was left when it came");
     deliver(&mut all);
     assert_eq!((all[0].census().copies, all[1].census().owned), (0, 0));
     assert_eq!(all[1].counters().messages, 3, "two values, and one end");
+}
+
+/// A use that a program waits for is counted when the value leaves: its end needs no message.
+#[test]
+fn a_use_that_is_waited_for_is_not_reported() {
+    let mut all = machines(3);
+    write(&mut all, 2);
+    use_it(&mut all, 0);
+    deliver(&mut all);
+    assert_eq!(all[0].counters().messages, 1, "the request");
+    assert_eq!(all[1].census().owned, 1, "one use is left");
+    // What is only prefetched may never be used.
+    assert!(all[2].prefetch(VALUE).expect("a name"));
+    deliver(&mut all);
+    assert_eq!(all[1].census().owned, 1);
+    use_it(&mut all, 2);
+    deliver(&mut all);
+    assert_eq!((all[2].counters().messages, all[1].census().owned), (2, 0));
+}
+
+/// The value may go at its owner while a use goes on that was granted, before it begins and while it is under way.
+#[test]
+fn a_granted_use_outlives_the_value() {
+    for begins_first in [false, true] {
+        let mut all = machines(3);
+        write(&mut all, 2);
+        assert!(all[0].use_begin(VALUE).expect("a value").is_none());
+        deliver(&mut all);
+        let mut place = begins_first.then(|| all[0].use_begin(VALUE).expect("a value")).flatten();
+        use_it(&mut all, 2);
+        deliver(&mut all);
+        assert_eq!(all[1].census().owned, 0, "it has gone");
+        if !begins_first {
+            place = all[0].use_begin(VALUE).expect("a value");
+        }
+        let (at, len) = place.expect("it has come");
+        // SAFETY: the value in use.
+        assert_eq!(unsafe { core::slice::from_raw_parts(at, len) }, [3; 8]);
+        all[0].use_end(VALUE).expect("begun");
+        deliver(&mut all);
+        assert_eq!((all[0].census().copies, all[0].census().bytes), (0, 0));
+        assert_eq!(all[0].counters().messages, 1, "the request");
+    }
+}
+
+/// What was granted stays, whatever else comes.
+#[test]
+fn a_granted_copy_is_not_thrown_away_before_its_use() {
+    let mut all = machines(2);
+    all[0].set_cache(0);
+    write(&mut all, 2);
+    assert!(all[0].use_begin(VALUE).expect("a value").is_none());
+    deliver(&mut all);
+    all[0].set_cache(0);
+    assert!(all[0].use_begin(VALUE).expect("a value").is_some());
+    all[0].use_end(VALUE).expect("begun");
+    assert_eq!(all[0].census().copies, 0, "there is no room for it any more");
 }

@@ -2,6 +2,7 @@
 
 use crate::fuzz;
 use hpvm_pvm::body::Body;
+use hpvm_pvm::buffers::Head;
 use hpvm_pvm::element::Element;
 use hpvm_pvm::machine::{Effect, Machine};
 use hpvm_pvm::protocol::{Answer, Hello, Order, Report, Request, VERSION};
@@ -79,12 +80,13 @@ fn pvm_links() {
         let (mut assembler, mut rest, mut answers) = (Assembler::default(), bytes, String::new());
         while !rest.is_empty() {
             let mut memory = |len| (len <= 1 << 20).then(|| Vec::with_capacity(len));
-            let taken = assembler.take(7, rest, &mut memory, &mut |head, message| {
+            let mut sink = |head: Head, message: Vec<u8>| {
                 assert!(message.len() <= bytes.len() && head.source == 7);
                 answers += "message ";
-            });
-            match taken {
-                Ok(len) => {
+            };
+            match assembler.take(7, rest, &mut memory, &mut sink, None) {
+                Ok(taken) => {
+                    let len = taken.room as usize;
                     assert!(len > 0 && len <= rest.len());
                     rest = &rest[len..];
                     answers += "fragment ";

@@ -47,7 +47,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-portals", &["wire"]),
     ("hpvm-portals-abi", &["abi", "model", "portals", "sync"]),
     ("hpvm-pvm", &[]),
-    ("hpvm-pvm-abi", &["net", "pvm", "say", "shm", "sync"]),
+    ("hpvm-pvm-abi", &["copy", "net", "pvm", "say", "shm", "sync"]),
     ("hpvm-sam", &["wire"]),
     ("hpvm-sam-abi", &["abi", "model", "sam"]),
     ("hpvm-shmem", &[]),

@@ -1,10 +1,11 @@
 //! Sending and receiving.
 
-use crate::library::{Library, Until, enrolled, finish, lock, pattern, wait};
+use crate::library::{Library, Until, enrolled, finish, lock, pattern, wait, wait_for};
 use core::ffi::{CStr, c_int, c_void};
 use hpvm_pvm::body::{Body, Encoding};
 use hpvm_pvm::buffers::{Head, Message};
 use hpvm_pvm::element::Element;
+use hpvm_pvm::posted::Posted;
 use hpvm_pvm::{Code, Tid, tid};
 use std::time::{Duration, Instant};
 
@@ -208,15 +209,25 @@ pub unsafe extern "C" fn pvm_precv(
         // SAFETY: the caller's promises.
         let (element, len) = unsafe { typed(data, len, kind) }?;
         let context = enrolled()?.context;
-        let number = wait(pattern(tid, tag, context)?, Until::Ever)?.ok_or(Code::SysErr)?;
-        let mut library = lock();
-        library.buffers().unqueue(number);
-        let message = library.buffers().get(number).ok_or(Code::NoSuchBuf)?;
-        let (head, there) = (message.head, message.body.len() / element.size());
-        let taken = there.min(len as usize);
-        // SAFETY: no more elements than the caller has room for.
-        unsafe { message.body.unpack(element, data.cast(), taken as c_int, 1) }?;
-        let _ = library.buffers().remove(number);
+        let (pattern, room) = (pattern(tid, tag, context)?, len as usize * element.size());
+        // SAFETY: the caller's promise: so many elements can be written until this returns.
+        let mut posted = unsafe { Posted::new(pattern, data.cast(), room, element.size()) };
+        let number = wait_for(&mut posted)?;
+        let (head, there, taken) = match posted.got() {
+            Some((head, bytes)) => (head, bytes / element.size(), bytes / element.size()),
+            None => {
+                let mut library = lock();
+                let number = number.ok_or(Code::SysErr)?;
+                library.buffers().unqueue(number);
+                let message = library.buffers().get(number).ok_or(Code::NoSuchBuf)?;
+                let (head, there) = (message.head, message.body.len() / element.size());
+                let taken = there.min(len as usize);
+                // SAFETY: no more elements than the caller has room for.
+                unsafe { message.body.unpack(element, data.cast(), taken as c_int, 1) }?;
+                let _ = library.buffers().remove(number);
+                (head, there, taken)
+            }
+        };
         let values = [(source, head.source), (got_tag, head.tag), (got_len, there as c_int)];
         for (to, value) in values.into_iter().filter(|(to, _)| !to.is_null()) {
             // SAFETY: not null, so the caller's int.

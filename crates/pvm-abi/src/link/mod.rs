@@ -4,6 +4,7 @@
 //! receiver's listening socket, where it waits while the receiver computes, and also when the sender has ended.
 
 pub mod incoming;
+mod nap;
 pub mod outgoing;
 pub mod segment;
 pub mod sockets;

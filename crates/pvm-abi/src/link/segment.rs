@@ -3,8 +3,8 @@
 //! The sender makes it and hands it to the receiver. Its data area is mapped twice, one copy behind the other, so that
 //! what wraps around the end lies in one run of memory.
 //!
-//! Access: `head` and `moved` are written by the sender only, `tail`, `entered`, `processor` and `knows` by the receiver only, `asleep` by
-//! both. Bytes from `tail` to `head` are the receiver's, the others are the sender's. Each count only grows.
+//! Access: `head`, `moved` and `sender` are written by the sender only, `tail`, `entered`, `processor` and `knows` by the receiver only,
+//! `asleep` and `lacks` by both. Bytes from `tail` to `head` are the receiver's, the others are the sender's. Each count only grows.
 
 use hpvm_sync::atomic::{AtomicU32, AtomicU64};
 use std::io;
@@ -20,6 +20,12 @@ const ASLEEP: usize = 256;
 const ENTERED: usize = 264;
 const PROCESSOR: usize = 268;
 const KNOWS: usize = 272;
+const LACKS: usize = 384;
+const SENDER: usize = 388;
+
+/// Values of `asleep`: the receiver sleeps on its descriptors, or on the word itself, for the rest of a message.
+pub const ON_BELL: u32 = 1;
+pub const ON_WORD: u32 = 2;
 
 /// Capacities are powers of two between these: a page, and what a message can have.
 const SMALLEST: u64 = 4096;
@@ -138,7 +144,7 @@ impl Segment {
         unsafe { &*self.base.add(offset).cast::<AtomicU32>() }
     }
 
-    /// Not 0: the receiver wants to be rung.
+    /// Not 0: the receiver wants to be woken, as the values say.
     pub fn asleep(&self) -> &AtomicU32 {
         self.short(ASLEEP)
     }
@@ -151,6 +157,16 @@ impl Segment {
     /// On which processor the receiver last waited for long: one more than its number, 0 before that.
     pub fn processor(&self) -> &AtomicU32 {
         self.short(PROCESSOR)
+    }
+
+    /// Not 0: the sender sleeps on the word until there is room.
+    pub fn lacks(&self) -> &AtomicU32 {
+        self.short(LACKS)
+    }
+
+    /// On which processor the sender last wrote a large message; as `processor`.
+    pub fn sender(&self) -> &AtomicU32 {
+        self.short(SENDER)
     }
 
     /// To how many tasks of this host the receiver has links.

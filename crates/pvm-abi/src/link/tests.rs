@@ -1,10 +1,11 @@
 //! Links between a sender and a receiver in one process.
 
-use super::incoming::Incoming;
+use super::incoming::{Extent, Incoming, Stopped};
 use super::outgoing::{self, Carrier, Outgoing};
 use super::segment::Segment;
 use hpvm_pvm::Tid;
-use hpvm_pvm::buffers::Head;
+use hpvm_pvm::buffers::{ANY, Head, Pattern};
+use hpvm_pvm::posted::Posted;
 use hpvm_pvm::record;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -45,6 +46,13 @@ fn message(number: usize, len: usize) -> (Head, Vec<u8>) {
     (head, (0..len).map(|at| (at * 7 + number) as u8).collect())
 }
 
+/// Takes what is there.
+fn poll(link: &mut Incoming, got: &mut Vec<(Head, Vec<u8>)>) {
+    let mut memory = |len| Some(Vec::with_capacity(len));
+    let mut sink = |head, bytes| got.push((head, bytes));
+    assert!(link.poll(&mut memory, &mut sink, Extent::Everything, None).is_ok());
+}
+
 /// Takes `wanted` messages.
 fn take(segments: &Receiver<(u32, Segment)>, wanted: usize) -> Vec<(Head, Vec<u8>)> {
     let (_, first) = segments.recv().expect("the first segment");
@@ -54,10 +62,7 @@ fn take(segments: &Receiver<(u32, Segment)>, wanted: usize) -> Vec<(Head, Vec<u8
         for (generation, segment) in segments.try_iter() {
             link.add(generation, segment);
         }
-        let polled = link.poll(&mut |len| Some(Vec::with_capacity(len)), &mut |head, bytes| {
-            got.push((head, bytes))
-        });
-        assert!(polled.is_ok());
+        poll(&mut link, &mut got);
         std::thread::yield_now();
     }
     got
@@ -162,41 +167,116 @@ fn what_waits_for_a_receiver_that_takes_nothing_is_bounded() {
     let (_, segment) = segments.recv().expect("the first segment");
     let mut incoming = Incoming::new(1, segment);
     let mut got = Vec::new();
-    let mut poll = |got: &mut Vec<(Head, Vec<u8>)>| {
-        for (generation, segment) in segments.try_iter() {
-            incoming.add(generation, segment);
-        }
-        let polled = incoming.poll(&mut |len| Some(Vec::with_capacity(len)), &mut |head, bytes| {
-            got.push((head, bytes))
-        });
-        assert!(polled.is_ok());
-    };
-    poll(&mut got);
+    segments.try_iter().for_each(|(generation, segment)| incoming.add(generation, segment));
+    poll(&mut incoming, &mut got);
     let (last, data) = message(78, 200);
     link.send(&last, &[&data], &mut carrier).expect("room again");
-    poll(&mut got);
+    segments.try_iter().for_each(|(generation, segment)| incoming.add(generation, segment));
+    poll(&mut incoming, &mut got);
     assert_eq!(got.len(), sent + 1);
     assert_eq!(got.last().map(|(head, bytes)| (head.tag, bytes.len())), Some((78, 200)));
+}
+
+fn is_garbled(link: &mut Incoming) -> bool {
+    let mut sink = |_, _| panic!("a message");
+    link.poll(&mut |_| Some(Vec::new()), &mut sink, Extent::Everything, None).is_err()
 }
 
 #[test]
 fn garbage_ends_a_link_and_not_the_process() {
     let (sender, file) = Segment::create(1 << 16).expect("memory");
-    let words: [[u32; 2]; 5] =
-        [[0, 0], [u32::MAX, record::FIRST], [8, record::MORE], [70_000, 1], [9, record::FIRST]];
+    let words: [[u32; 2]; 6] = [
+        [0, 0],
+        [u32::MAX, record::FIRST],
+        [8, record::MORE],
+        [70_000, 1],
+        [9, record::FIRST],
+        [0, record::SKIP],
+    ];
     for garbage in words {
         let segment = Segment::attach(&file, 1 << 16).expect("attaches");
         // SAFETY: within the segment.
         unsafe { sender.at(0).cast::<[u32; 2]>().write(garbage) };
         sender.head().store(16, hpvm_sync::atomic::Ordering::Release);
-        let mut link = Incoming::new(1, segment);
-        assert!(
-            link.poll(&mut |_| Some(Vec::new()), &mut |_, _| panic!("a message")).is_err(),
-            "{garbage:?}"
-        );
+        assert!(is_garbled(&mut Incoming::new(1, segment)), "{garbage:?}");
     }
     sender.head().store(1 << 40, hpvm_sync::atomic::Ordering::Release);
     let mut link = Incoming::new(1, Segment::attach(&file, 1 << 16).expect("attaches"));
-    assert!(link.poll(&mut |_| Some(Vec::new()), &mut |_, _| panic!("a message")).is_err());
+    assert!(is_garbled(&mut link));
     assert!(Segment::attach(&file, 1 << 17).is_err(), "another size than it has");
+}
+
+/// A receive with memory of its own takes messages one by one, whether they are there before it or come while it waits.
+#[test]
+fn receives_take_messages_straight_to_their_memory() {
+    const COUNT: usize = 400;
+    let len = |number: usize| [0, 7, 3000, 40_000, 1 << 20][number % 5] + number;
+    let (to, segments) = channel();
+    let sender = std::thread::spawn(move || {
+        let mut carrier = ToChannel { to, gives_up: false };
+        let mut link = Outgoing::open(2, 8 << 20, &mut carrier).expect("opens");
+        for number in 0..COUNT {
+            let (head, data) = message(number, len(number));
+            link.send(&head, &[&data], &mut carrier).expect("sends");
+        }
+    });
+    let (_, first) = segments.recv().expect("the first segment");
+    let (mut link, mut memory, mut queued) =
+        (Incoming::new(1, first), vec![0; 2 << 20], Vec::new());
+    for number in 0..COUNT {
+        let pattern = Pattern { source: 1, tag: ANY, context: 0 };
+        // SAFETY: the memory is there as long as the receive.
+        let mut posted = unsafe { Posted::new(pattern, memory.as_mut_ptr(), memory.len(), 1) };
+        while posted.got().is_none() && queued.is_empty() {
+            segments.try_iter().for_each(|(generation, segment)| link.add(generation, segment));
+            let mut sink = |head, bytes| queued.push((head, bytes));
+            let mut room = |len| Some(Vec::with_capacity(len));
+            let polled = link.poll(&mut room, &mut sink, Extent::OneMessage, Some(&mut posted));
+            let stopped = polled.is_ok_and(|stopped| stopped == Stopped::Early);
+            assert_eq!(posted.got().is_some() || !queued.is_empty(), stopped);
+            std::thread::yield_now();
+        }
+        let (mut expected, data) = message(number, len(number));
+        expected.source = 1;
+        let (head, got) = match (posted.got(), queued.pop()) {
+            (Some((head, len)), None) => (head, memory[..len].to_vec()),
+            (None, Some(message)) => message,
+            _ => panic!("two messages"),
+        };
+        assert_eq!(head, expected);
+        assert!(got == data, "message {number}");
+    }
+    sender.join().expect("the sender");
+}
+
+/// Once a receiver that lagged behind follows again, the link goes on in the part of its memory that is hot.
+#[test]
+fn a_link_that_has_grown_is_used_from_its_start() {
+    let (to, segments) = channel();
+    let mut carrier = ToChannel { to, gives_up: true };
+    let mut link = Outgoing::open(2, ENOUGH, &mut carrier).expect("opens");
+    let mut sent = 0;
+    let mut send = |count: usize| {
+        for _ in 0..count {
+            let (head, data) = message(sent, 1 << 20);
+            link.send(&head, &[&data], &mut carrier).expect("sends");
+            sent += 1;
+        }
+        link.offset()
+    };
+    assert!(send(8) > 1 << 20, "the receiver takes nothing");
+    let (_, first) = segments.recv().expect("the first segment");
+    let (mut incoming, mut got) = (Incoming::new(1, first), Vec::new());
+    for _ in 0..20 {
+        segments.try_iter().for_each(|(generation, segment)| incoming.add(generation, segment));
+        poll(&mut incoming, &mut got);
+        // Where half a message would be beyond, the receiver had to be waited for.
+        assert!(send(1) <= 2 << 20);
+    }
+    segments.try_iter().for_each(|(generation, segment)| incoming.add(generation, segment));
+    poll(&mut incoming, &mut got);
+    assert_eq!(got.len(), 28);
+    for (number, (head, bytes)) in got.iter().enumerate() {
+        assert!(head.tag == number as i32 && *bytes == message(number, 1 << 20).1, "{number}");
+    }
 }

@@ -190,24 +190,28 @@ impl Player {
     }
 
     fn advance(&mut self) -> bool {
+        let mut ended = false;
         if !self.asking {
-            self.end_uses();
+            // Others may wait for that, also where no message tells of it.
+            ended = self.end_uses();
             if self.update.is_some() {
                 return self.go_on_updating();
             }
         }
-        let Some(op) = self.script.pop_front() else { return self.work() };
+        let Some(op) = self.script.pop_front() else { return self.work() | ended };
         let done = self.perform(op);
         if !done {
             self.script.push_front(op);
         }
-        done
+        done | ended
     }
 
-    fn end_uses(&mut self) {
+    /// Whether any has ended.
+    fn end_uses(&mut self) -> bool {
         // The owner must not use what it renames or frees.
         let ends = matches!(self.script.front(), None | Some(Op::Rename { .. } | Op::Free { .. }));
         let crowded = self.uses.len() >= USES || ends;
+        let before = self.uses.len();
         for (name, turns) in std::mem::take(&mut self.uses) {
             if turns > 0 && !crowded {
                 self.uses.push((name, turns - 1));
@@ -217,6 +221,7 @@ impl Player {
             let result = self.machine.use_end(name);
             self.ok(result);
         }
+        self.uses.len() < before
     }
 
     /// False: not yet.
