@@ -1,5 +1,5 @@
 // Compresses what was built, for a server that sends it so, and holds it to its limit: what all of
-// the page takes on the wire, a promise of the documentation. Account, administration, counters and reports, which
+// the page takes on the wire, a promise of the documentation. Account, administration, counters, timelines, files, scripts and reports, which
 // are fetched by who opens them, have a limit of their own.
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { brotliCompressSync, gzipSync } from "node:zlib";
@@ -20,7 +20,7 @@ for (const entry of readdirSync(dist, { recursive: true, withFileTypes: true }))
   writeFileSync(`${path}.br`, brotli);
   console.log(`${String(brotli.length).padStart(7)} B brotli ${String(gzip.length).padStart(7)} B gzip  ${entry.name}`);
 }
-console.log(`${String(total).padStart(7)} B in all, limit ${LIMIT}; account, administration, counters, reports ${later} B, limit ${LATER.limit}`);
+console.log(`${String(total).padStart(7)} B in all, limit ${LIMIT}; account, administration, counters, timelines, files, scripts, reports ${later} B, limit ${LATER.limit}`);
 if (total > LIMIT || later > LATER.limit) {
   console.error("the page is too large");
   process.exit(1);

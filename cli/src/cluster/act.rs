@@ -7,11 +7,12 @@ use hpvm_queue::name::{self, Words};
 use hpvm_serve::api::types::Job;
 use hpvm_serve::client::{Client, Failure};
 
-use super::{jobs_argument, server};
+use super::{jobs_argument, json_flag, server};
 
 /// The subcommands.
 pub fn definitions() -> [Command; 3] {
-    let command = |name, about| Command::new(name).about(about).arg(jobs_argument());
+    let command =
+        |name, about| Command::new(name).about(about).arg(jobs_argument()).arg(json_flag());
     [
         command("cancel", "End jobs; their records and output stay"),
         command("hold", "Keep jobs that wait from starting"),
@@ -43,10 +44,17 @@ pub fn run(action: &str, matches: &ArgMatches) -> Result<i32, String> {
                 client.post(&path, &[], &serde_json::json!({})).await
             })
         });
-        if let Err(text) = done {
-            // If standard error is closed, there is nobody to tell.
-            let _ = writeln!(std::io::stderr(), "hpvm: {action}: {text}");
-            code = 1;
+        match done {
+            Ok(job) if matches.get_flag("json") => {
+                let text = serde_json::to_string(&job).map_err(|error| error.to_string())?;
+                crate::info::print((text + "\n").as_bytes())?;
+            }
+            Ok(_) => {}
+            Err(text) => {
+                // If standard error is closed, there is nobody to tell.
+                let _ = writeln!(std::io::stderr(), "hpvm: {action}: {text}");
+                code = 1;
+            }
         }
     }
     Ok(code)

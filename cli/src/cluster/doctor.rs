@@ -11,7 +11,9 @@ use serde_json::json;
 
 use super::config::Configured;
 use super::list::printable;
-use super::{credentials, doctor_groups, doctor_node, doctor_server, json_flag, serve, server};
+use super::{
+    credentials, doctor_groups, doctor_node, doctor_server, json_flag, manner, serve, server,
+};
 
 /// Free space below which records and outputs soon find none.
 const SPACE_MIN: u64 = 256 << 20;
@@ -100,7 +102,11 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
     all.extend(slurm());
     all.extend(tokens());
     let bad = all.iter().any(|finding| finding.level == Level::Bad);
-    let text = if matches.get_flag("json") { as_json(&all) } else { as_text(&all) };
+    let json = matches.get_flag("json");
+    if manner::is_quiet() && !json {
+        all.retain(|finding| !finding.is_good());
+    }
+    let text = if json { as_json(&all) } else { as_text(&all) };
     crate::info::print(text.as_bytes())?;
     Ok(i32::from(bad))
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use hpvm_queue::check::turns_text;
 use hpvm_queue::describe::time;
 use hpvm_queue::job::{JobSummary, Outcome, State};
 use hpvm_queue::name::shown;
@@ -11,7 +12,25 @@ use hpvm_serve::api::types::{Host, HostState, Hosts, Job, JobList};
 use hpvm_serve::client::Client;
 use serde_json::json;
 
-use super::{job_words, json_flag, names, server};
+use super::{job_words, json_flag, manner, names, server};
+
+/// Orders of the list. The server has the first two; the others are made here.
+const SORTS: [&str; 14] = [
+    "id",
+    "-id",
+    "name",
+    "-name",
+    "user",
+    "-user",
+    "state",
+    "-state",
+    "time",
+    "-time",
+    "ranks",
+    "-ranks",
+    "priority",
+    "-priority",
+];
 
 /// `hpvm queue`.
 pub fn queue_definition() -> Command {
@@ -41,10 +60,13 @@ pub fn queue_definition() -> Command {
             Arg::new("sort")
                 .long("sort")
                 .value_name("KEY")
-                .value_parser(["id", "-id"])
+                .value_parser(SORTS)
+                .hide_possible_values(true)
                 .default_value("id")
                 .allow_hyphen_values(true)
-                .help("Oldest (id) or newest (-id) first"),
+                .help(
+                    "Order: id, name, user, state, time, ranks or priority; -id: the largest first",
+                ),
         )
         .arg(
             Arg::new("limit")
@@ -70,7 +92,8 @@ pub fn queue(matches: &ArgMatches) -> Result<i32, String> {
 }
 
 fn fetch(matches: &ArgMatches) -> Result<Vec<JobSummary>, String> {
-    let mut query = format!("sort={}", matches.get_one::<String>("sort").map_or("id", |s| s));
+    let sort = matches.get_one::<String>("sort").map_or("id", String::as_str);
+    let mut query = format!("sort={}", if sort == "-id" { sort } else { "id" });
     let states = match matches.get_one::<String>("states").map(|text| text.to_lowercase()) {
         Some(text) if text == "all" => String::new(),
         Some(text) => text,
@@ -98,7 +121,35 @@ fn fetch(matches: &ArgMatches) -> Result<Vec<JobSummary>, String> {
         let Some(next) = page.next_page_token else { break };
         token = format!("&page_token={next}");
     }
+    order(&mut jobs, sort, Stamp::now());
     Ok(jobs)
+}
+
+/// Puts jobs that are in the order of their numbers into another one; among equals the number decides.
+fn order(jobs: &mut [JobSummary], sort: &str, now: Stamp) {
+    let is_reversed = sort.starts_with('-');
+    // Twice, so that equals stay in their order.
+    if is_reversed {
+        jobs.reverse();
+    }
+    match sort.trim_start_matches('-') {
+        "name" => jobs.sort_by(|a, b| a.name.cmp(&b.name)),
+        "user" => jobs.sort_by(|a, b| a.user.cmp(&b.user)),
+        "state" => jobs.sort_by_key(|job| job.state.name()),
+        "time" => jobs.sort_by_key(|job| used(job, now)),
+        "ranks" => jobs.sort_by_key(|job| job.ranks),
+        "priority" => jobs.sort_by_key(|job| job.priority),
+        // So the server has sent them.
+        _ => {}
+    }
+    if is_reversed {
+        jobs.reverse();
+    }
+}
+
+/// Seconds that a job has run.
+fn used(job: &JobSummary, now: Stamp) -> u64 {
+    job.started.map_or(0, |started| job.ended.unwrap_or(now).since(started))
 }
 
 /// Text as a value in an address.
@@ -124,25 +175,33 @@ fn table(jobs: &[JobSummary], now: Stamp) -> String {
     columns(&rows, last)
 }
 
-/// Rows in columns; what comes last is not padded.
+/// Rows in columns, the first of which is the head; what comes last is not padded.
 pub fn columns<const N: usize>(rows: &[[String; N]], last: impl Iterator<Item = String>) -> String {
     let width =
         |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..N).map(width).collect();
     let mut out = String::new();
-    for (row, last) in rows.iter().zip(last) {
-        for (cell, width) in row.iter().zip(&widths) {
-            // Writing to a String cannot fail.
-            let _ = write!(out, "{cell:<width$}  ");
+    for (number, (row, last)) in rows.iter().zip(last).enumerate() {
+        let is_head = number == 0;
+        if is_head && manner::is_quiet() {
+            continue;
         }
-        let _ = writeln!(out, "{}", last.trim_end());
+        for (column, cell) in row.iter().enumerate() {
+            let space = " ".repeat(widths[column] - cell.chars().count() + 2);
+            let head = (!is_head).then(|| rows[0][column].as_str());
+            out += &manner::painted(cell, head);
+            out += &space;
+        }
+        let last = last.trim_end();
+        out += &if is_head { manner::painted(last, None) } else { last.to_string() };
+        out.push('\n');
     }
     out
 }
 
 fn row(job: &JobSummary, now: Stamp) -> [String; 7] {
     let id = shown(job);
-    let used = job.started.map_or(0, |started| job.ended.unwrap_or(now).since(started));
+    let used = used(job, now);
     let state = match (job.cancelling, job.state) {
         (true, _) => "cancelling",
         (false, state) => state.name(),
@@ -153,7 +212,8 @@ fn row(job: &JobSummary, now: Stamp) -> [String; 7] {
 
 /// Names come from others; they must not steer the terminal.
 pub fn printable(text: &str, most: usize) -> String {
-    text.chars().take(most).map(|c| if c.is_control() { '?' } else { c }).collect()
+    let strange = |c: char| c.is_control() || turns_text(c);
+    text.chars().take(most).map(|c| if strange(c) { '?' } else { c }).collect()
 }
 
 /// The hosts of a job, how it ended, or why it waits.

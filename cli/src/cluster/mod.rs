@@ -13,6 +13,7 @@ mod drain;
 mod list;
 mod login;
 mod logs;
+mod manner;
 mod names;
 mod node;
 mod password;
@@ -30,8 +31,6 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 /// All of them.
 pub fn definitions() -> Vec<Command> {
     let mut all = vec![
-        serve::definition(),
-        node::definition(),
         submit::definition(),
         list::queue_definition(),
         list::show_definition(),
@@ -42,11 +41,13 @@ pub fn definitions() -> Vec<Command> {
     all.extend(drain::definitions());
     all.extend(login::definitions());
     all.extend([user::definition(), token::definition(), doctor::definition()]);
-    all
+    let ask = all.into_iter().map(manner::with_flags);
+    [serve::definition(), node::definition()].into_iter().chain(ask).collect()
 }
 
 /// Performs one of them; `None` when the name is not one of theirs.
 pub fn run(name: &str, matches: &ArgMatches) -> Option<Result<i32, String>> {
+    manner::take(matches.subcommand().map_or(matches, |(_, inner)| inner));
     Some(match name {
         "serve" => serve::run(matches),
         "node" => node::run(matches),

@@ -7,7 +7,7 @@ use hpvm_serve::client::{Address, Client, Failure};
 use hpvm_serve::run::socket;
 use hpvm_serve::tls::trust::Trust;
 
-use super::credentials;
+use super::{credentials, manner};
 
 /// The variable that names a server: its socket, its data folder, or its address.
 pub const VARIABLE: &str = "HPVM_SERVER";
@@ -50,6 +50,15 @@ pub enum Named {
     Usual(PathBuf),
 }
 
+impl std::fmt::Display for Named {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Named::Remote(address) => address.fmt(f),
+            Named::Path(path) | Named::Usual(path) => path.display().fmt(f),
+        }
+    }
+}
+
 /// Where commands look for a server. Nothing is asked of it.
 pub fn named() -> Result<Named, String> {
     if let Some(server) = address()? {
@@ -90,7 +99,16 @@ pub fn is_remote() -> bool {
 /// Runs something that speaks to the server, in this thread.
 pub fn with<T>(work: impl AsyncFnOnce(Client) -> Result<T, Failure>) -> Result<T, String> {
     let client = client()?;
-    block_on(work(client))?.map_err(|failure| match failure {
+    manner::detail(|| {
+        format!("asks {}", named().map_or_else(|why| why, |found| found.to_string()))
+    });
+    let begin = std::time::Instant::now();
+    let done = block_on(work(client))?;
+    manner::detail(|| {
+        let what = if done.is_ok() { "answered" } else { "failed" };
+        format!("{what} after {:.1} ms", begin.elapsed().as_secs_f64() * 1000.0)
+    });
+    done.map_err(|failure| match failure {
         Failure::NoServer(text) => {
             format!("no server runs here ({text}); start one: hpvm serve")
         }

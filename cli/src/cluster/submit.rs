@@ -11,7 +11,7 @@ use hpvm_queue::job::{JobId, JobSpec};
 use hpvm_serve::api::types::{Job, Validated};
 use hpvm_serve::client::Client;
 
-use super::{directives, json_flag, logs, server, values, wait};
+use super::{directives, json_flag, logs, manner, server, values, wait};
 
 /// How often sbatch's --requeue starts a job again: what Slurm's MaxBatchRequeue is by default.
 const REQUEUES: &str = "5";
@@ -75,6 +75,12 @@ fn flags() -> Vec<Arg> {
         value("cpus-per-task", Some('c'), "N", "Processors reserved for each rank [default: 1]"),
         value("time", Some('t'), "TIME", "Time limit: minutes, or [D-]H:M:S [default: none]"),
         value("mem", None, "SIZE", "Memory of all processes together, as 4G; more ends the job"),
+        value(
+            "max-processes",
+            None,
+            "N",
+            "Processes and threads at once, the launcher's few included; more ends the job",
+        ),
         value("partition", Some('p'), "QUEUE", "Queue").visible_alias("queue"),
         value(
             "output",
@@ -144,7 +150,7 @@ fn given(matches: &ArgMatches, into: &mut Given) {
 
 /// The name of a flag as text that lives as long as the program.
 fn flags_name(arg: &Arg) -> Option<&'static str> {
-    const NAMES: [&str; 21] = [
+    const NAMES: [&str; 22] = [
         "job-name",
         "nodes",
         "nodelist",
@@ -152,6 +158,7 @@ fn flags_name(arg: &Arg) -> Option<&'static str> {
         "cpus-per-task",
         "time",
         "mem",
+        "max-processes",
         "partition",
         "output",
         "error",
@@ -198,7 +205,10 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
     } else {
         submitted(id, job.spec.array.as_deref())
     };
-    if follows && !matches.get_flag("json") && !matches.get_flag("parsable") {
+    let is_remark = !matches.get_flag("json") && !matches.get_flag("parsable");
+    if is_remark && manner::is_quiet() {
+        // The job is what was asked for.
+    } else if is_remark && follows {
         // Standard output is the job's.
         let _ = writeln!(std::io::stderr(), "{text}");
     } else {
@@ -372,6 +382,7 @@ fn fill(spec: &mut JobSpec, flags: &Given) -> Result<(), String> {
     spec.time_limit_seconds = flags.get("time").map(time).transpose()?;
     let memory = |value: &String| told("mem", values::memory(value));
     spec.memory_bytes = flags.get("mem").map(memory).transpose()?;
+    spec.max_processes = count("max-processes")?;
     spec.queue = text("partition");
     spec.stdout = text("output");
     spec.stderr = text("error");
@@ -464,7 +475,7 @@ mod tests {
         assert_eq!((spec.memory_bytes, spec.name.as_deref()), (Some(1 << 30), Some("x")));
         assert!(read(&["-n", "0", "a"]).unwrap_err().contains("--ntasks '0'"));
         assert!(read(&["-t", "soon", "a"]).unwrap_err().contains("--time 'soon'"));
-        for words in [&["-q", "a"][..], &["--mail-type=ALL", "a"], &["--wrap", "a", "-q"]] {
+        for words in [&["-Z", "a"][..], &["--mail-type=ALL", "a"], &["--wrap", "a", "-Z"]] {
             assert!(read(words).unwrap_err().contains("unknown flag '-"), "{words:?}");
         }
         for (words, restarts) in [

@@ -7,13 +7,14 @@ use hpvm_serve::api::types::Job;
 use hpvm_serve::client::{Client, Events, Failure};
 use hyper::Method;
 
-use super::{job_words, jobs_argument, names, server};
+use super::{job_words, jobs_argument, json_flag, manner, names, server};
 
 /// The subcommand.
 pub fn definition() -> Command {
     Command::new("wait")
         .about("Wait until jobs have ended; exit with the first code that is not 0")
         .arg(jobs_argument())
+        .arg(json_flag())
 }
 
 /// Performs it.
@@ -22,8 +23,21 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
     for word in job_words(matches) {
         let ended = for_word(&word)?;
         code = if code == 0 { ended } else { code };
+        if matches.get_flag("json") {
+            show(word)?;
+        }
     }
     Ok(code)
+}
+
+/// What has ended, a line of JSON for each job.
+fn show(word: String) -> Result<(), String> {
+    for name in names::all(&[word])? {
+        let job = names::job(name)?.summary;
+        let text = serde_json::to_string(&job).map_err(|error| error.to_string())?;
+        crate::info::print((text + "\n").as_bytes())?;
+    }
+    Ok(())
 }
 
 /// Waits for what a word means; of an array the code is the highest of its tasks, as sbatch has it.
@@ -58,11 +72,7 @@ fn for_job(name: Name) -> Result<(i32, JobSummary), String> {
     let ended = server::with(async |client: Client| ended(&client, name).await)?;
     let outcome = ended.outcome.as_ref().ok_or("the server does not say how the job ended")?;
     if let Some(detail) = &outcome.detail {
-        // If standard error is closed, there is nobody to tell.
-        let _ = std::io::Write::write_fmt(
-            &mut std::io::stderr(),
-            format_args!("hpvm: job {}: {detail}\n", Name::from(&ended)),
-        );
+        manner::remark(&format!("job {}: {detail}", Name::from(&ended)));
     }
     Ok((outcome.exit_code(), ended))
 }

@@ -78,6 +78,29 @@ fn too_much_memory_is_said_in_a_sentence() {
     assert!(why.contains(expected) && why.contains("104857600"), "{why}");
 }
 
+#[test]
+fn too_many_processes_are_said_in_a_sentence() {
+    let server = Server::start();
+    let script = "for i in $(seq 300); do sleep 1001 & done; wait";
+    let id = server.submit(&["--max-processes", "60", "-t", "2", "bash", "-c", script]);
+    let ended = server.until(id, "ended");
+    assert_eq!(
+        (&ended["outcome"]["kind"], &ended["exit_code"]),
+        (&"process_limit".into(), &137.into()),
+        "{ended}"
+    );
+    let why = ended["outcome"]["detail"].to_string();
+    assert!(why.contains("processes and threads") && why.contains("60"), "{why}");
+    server.nothing_left();
+    // Fewer than the limit are well, and too small a limit is refused before.
+    let few = "for i in $(seq 20); do sleep 0.5 & done; wait";
+    let id = server.submit(&["--max-processes", "60", "-t", "2", "bash", "-c", few]);
+    assert_eq!(server.until(id, "ended")["exit_code"], 0);
+    let refused = server.hpvm(&["submit", "--max-processes", "3", "true"]);
+    let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(text.contains("max_processes") && text.contains('3'), "{text}");
+}
+
 /// Whether the kernel keeps limits of groups here, as the server that this test starts finds.
 fn by_kernel() -> bool {
     home().is_ok_and(|home| home.lacks().is_none())

@@ -12,6 +12,7 @@ mod doctor;
 mod groups;
 mod kills;
 mod life;
+mod manner;
 mod nodes;
 mod ranks;
 mod remote;

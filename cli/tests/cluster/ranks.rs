@@ -102,6 +102,8 @@ fn ranks_of_another_host_are_seen_while_somebody_looks() {
     let ranks = ask(&data, &format!("{id}/ranks"), all_sleep(2));
     assert_eq!((hosts(&ranks), &ranks["ranks"][1]["rank"]), (vec!["n1", "n1"], &1.into()));
     assert!(ranks["ranks"][0]["counters"]["packets_sent"].is_u64(), "{ranks}");
+    assert!(ranks["ranks"][0]["processor"].is_u64(), "{ranks}");
+    assert!(ranks["ranks"][0]["memory"].as_u64().is_some_and(|bytes| bytes > 1 << 20), "{ranks}");
     let own = printed(&server.good(&["logs", &number]));
     let matrix = ask(&data, &format!("{id}/matrix"), |matrix| shown(matrix) == own);
     assert_eq!((own.len(), &matrix["size"]), (4, &2.into()));

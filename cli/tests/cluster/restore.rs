@@ -25,6 +25,49 @@ fn copy_store(from: &Path, to: &Path) {
     assert!(done.unwrap().success());
 }
 
+/// Copies the data folder as slowly as `cp` may: half of the store, the other half, the rest, and `meanwhile` in between.
+fn slow_copy(from: &Path, to: &Path, meanwhile: impl Fn()) {
+    let bytes = std::fs::read(from.join("store.sqlite")).unwrap();
+    let (first, _) = bytes.split_at(bytes.len() / 8192 * 4096);
+    meanwhile();
+    let rest = std::fs::read(from.join("store.sqlite")).unwrap().split_off(first.len());
+    meanwhile();
+    let done = Command::new("cp").arg("-a").arg(from).arg(to).status().unwrap();
+    assert!(done.success());
+    std::fs::write(to.join("store.sqlite"), [first, &rest].concat()).unwrap();
+}
+
+#[test]
+fn a_copy_of_the_folder_that_was_taken_while_it_was_written_to_restores() {
+    let mut server = Server::start();
+    let id = server.submit(&["bash", "-c", "echo kept; exit 7"]);
+    server.until(id, "ended");
+    server.end(libc::SIGTERM);
+    let spare = server.data().join("store.spare.sqlite");
+    let _ = std::fs::remove_file(&spare);
+    server.begin();
+    assert!(common::until(|| spare.exists()), "no spare is made");
+    let busy = || {
+        server.good(&["submit", "-H", "-a", "0-1999", "true"]);
+    };
+    let mut torn = 0;
+    for _ in 0..3 {
+        let mut copy = Server::new();
+        slow_copy(&server.data(), &copy.data(), busy);
+        copy.begin();
+        let kept = copy.show(id);
+        assert_eq!((&kept["state"], &kept["exit_code"]), (&"ended".into(), &7.into()), "{kept}");
+        assert_eq!(copy.good(&["logs", &id.to_string()]), "kept\n");
+        // It is a server like any other.
+        let next = copy.submit(&["true"]);
+        assert!(next > id);
+        assert_eq!(copy.until(next, "ended")["exit_code"], 0);
+        torn += usize::from(copy.data().join("store.torn.sqlite").exists());
+        copy.end(libc::SIGTERM);
+    }
+    println!("{torn} of 3 copies were torn");
+}
+
 #[test]
 fn a_store_without_its_folders_starts_nothing_a_second_time() {
     let server = Server::start();

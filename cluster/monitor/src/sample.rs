@@ -20,6 +20,9 @@ pub struct HostSample {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
     pub disk: Disk,
+    /// Graphics processors, in the order of their drivers; empty where there are none, or none answers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gpus: Vec<Gpu>,
     /// Mean number of runnable processes in the last 1, 5 and 15 minutes.
     pub load: [f32; 3],
     pub uptime_seconds: f64,
@@ -97,6 +100,21 @@ pub struct Disk {
     /// Absent when no folder was named or its file system does not answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity: Option<Capacity>,
+}
+
+/// A graphics processor.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Gpu {
+    /// As its driver names it.
+    pub name: String,
+    /// Part of the last moment in which it worked; absent when the driver does not say, as of one that is
+    /// shared out in parts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy: Option<f32>,
+    /// Its own memory, in bytes.
+    pub memory_total: u64,
+    pub memory_used: u64,
 }
 
 /// Room of a file system in bytes.

@@ -296,7 +296,12 @@ pub mod tests {
             let cancelling = apply(&runs(1), &cancel).unwrap();
             assert_eq!(ended(&cancelling, outcome.clone()).state(), State::Ended);
         }
-        let others = [OutcomeKind::TimeLimit, OutcomeKind::MemoryLimit, OutcomeKind::FailedToStart];
+        let others = [
+            OutcomeKind::TimeLimit,
+            OutcomeKind::MemoryLimit,
+            OutcomeKind::ProcessLimit,
+            OutcomeKind::FailedToStart,
+        ];
         for outcome in others.map(Outcome::of).into_iter().chain([Outcome::exit(1)]) {
             assert_eq!(ended(&runs(9), outcome).state(), State::Ended);
         }

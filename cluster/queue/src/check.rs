@@ -16,6 +16,9 @@ const RANKS_MAX: u32 = 1 << 20;
 /// Hosts and graphics processors of a job: far above what a handful of hosts has.
 const NODES_MAX: u64 = 1 << 16;
 const GPUS_MAX: u64 = 1 << 16;
+/// Processes of a job: fewer than the launcher needs for itself and a rank help nobody, and no kernel has more.
+const PROCESSES_MIN: u64 = 8;
+const PROCESSES_MAX: u64 = 1 << 22;
 /// Restarts of a job: more would take longer than a job ever waits for anything.
 const RESTARTS_MAX: u64 = 1000;
 /// Ten years: longer times overflow nobody's arithmetic, but mean a slip.
@@ -40,6 +43,8 @@ pub fn faults(spec: &JobSpec) -> Vec<Fault> {
     add("cpus_per_rank", number(cpus, 1, 4096));
     add("time_limit_seconds", spec.time_limit_seconds.and_then(|s| number(s, 1, LIMIT_MAX)));
     add("memory_bytes", spec.memory_bytes.and_then(|bytes| number(bytes, 1, 1 << 50)));
+    let processes = spec.max_processes.map(u64::from);
+    add("max_processes", processes.and_then(|n| number(n, PROCESSES_MIN, PROCESSES_MAX)));
     if let Some(queue) = spec.queue.as_deref().filter(|queue| *queue != QUEUE) {
         add("queue", Some(format!("there is no queue '{queue}'; there is {QUEUE}")));
     }
@@ -104,8 +109,13 @@ fn name(name: &str) -> Option<String> {
     if name.chars().count() > NAME_MAX {
         return Some(format!("is longer than {NAME_MAX} characters"));
     }
-    let strange = name.chars().find(|c| c.is_control());
+    let strange = name.chars().find(|c| c.is_control() || turns_text(*c));
     strange.map(|c| format!("holds the control character {:?}", c))
+}
+
+/// Whether a character changes the direction of the text behind it, in a list that of other jobs, too.
+pub fn turns_text(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn command(spec: &JobSpec) -> Option<String> {
@@ -209,12 +219,14 @@ mod tests {
             ("script", JobSpec { script: s("echo"), ..JobSpec::default() }),
             ("script", JobSpec { script: s("#!/bin/sh\r\n"), ..JobSpec::default() }),
             ("name", JobSpec { name: s("a\nb"), ..good() }),
+            ("name", JobSpec { name: s("a\u{202e}b"), ..good() }),
             ("ranks", JobSpec { ranks: 0, ..good() }),
             ("nodes", JobSpec { nodes: Some(0), ..good() }),
             ("hosts", JobSpec { hosts: vec!["-H".into()], ..good() }),
             ("hosts", JobSpec { hosts: vec!["n1".into(), "n1:9".into()], ..good() }),
             ("gpus", JobSpec { gpus: Some(0), ..good() }),
             ("time_limit_seconds", JobSpec { time_limit_seconds: Some(0), ..good() }),
+            ("max_processes", JobSpec { max_processes: Some(7), ..good() }),
             ("queue", JobSpec { queue: s("'; DROP TABLE jobs; --"), ..good() }),
             ("max_restarts", JobSpec { max_restarts: 1001, ..good() }),
             ("priority", JobSpec { priority: 1001, ..good() }),

@@ -31,6 +31,7 @@ pub fn command_line(spec: &JobSpec) -> String {
     flag("-c", spec.cpus_per_rank.map(|cpus| cpus.to_string()));
     flag("-t", spec.time_limit_seconds.map(time));
     flag("--mem", spec.memory_bytes.map(memory));
+    flag("--max-processes", spec.max_processes.map(|count| count.to_string()));
     flag("--gpus", spec.gpus.map(|gpus| gpus.to_string()));
     flag("-p", spec.queue.clone());
     flag("--priority", (spec.priority != 0).then(|| spec.priority.to_string()));
@@ -168,10 +169,12 @@ mod tests {
             ranks: 4,
             time_limit_seconds: Some(90_061),
             memory_bytes: Some(3 << 30),
+            max_processes: Some(64),
             ..JobSpec::default()
         };
         let line = command_line(&spec);
-        assert_eq!(line, r"hpvm submit -n 4 -t 1-01:01:01 --mem 3G ./poisson 'a b' 'it'\''s'");
+        let flags = "-n 4 -t 1-01:01:01 --mem 3G --max-processes 64";
+        assert_eq!(line, format!(r"hpvm submit {flags} ./poisson 'a b' 'it'\''s'"));
     }
 
     #[test]

@@ -64,6 +64,8 @@ pub enum OutcomeKind {
     TimeLimit,
     /// Ended because it used more memory than it had asked for.
     MemoryLimit,
+    /// Ended because it had, or wanted, more processes than it had asked for.
+    ProcessLimit,
     /// By its owner or an administrator.
     Cancelled,
     /// Its host or its supervisor was lost, and what was left of it was ended.
@@ -112,7 +114,7 @@ impl Outcome {
             OutcomeKind::Signal => 128 + self.signal.unwrap_or(0),
             OutcomeKind::TimeLimit => 124,
             OutcomeKind::Cancelled => 128 + 15,
-            OutcomeKind::MemoryLimit => 128 + 9,
+            OutcomeKind::MemoryLimit | OutcomeKind::ProcessLimit => 128 + 9,
             OutcomeKind::NodeLost | OutcomeKind::FailedToStart | OutcomeKind::Unknown => 1,
         }
     }
@@ -182,6 +184,10 @@ pub struct JobSpec {
     /// Memory of all its processes on a host; a job that uses more is ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
+    /// Processes and threads that it has at once on the host of its script or launcher, those of the launcher
+    /// included; a job that has more is ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_processes: Option<u32>,
     /// Graphics processors, in all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpus: Option<u32>,
@@ -238,6 +244,7 @@ impl Default for JobSpec {
             cpus_per_rank: None,
             time_limit_seconds: None,
             memory_bytes: None,
+            max_processes: None,
             gpus: None,
             queue: None,
             priority: 0,

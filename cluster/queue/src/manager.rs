@@ -29,7 +29,7 @@ use crate::policy::{self, Other, Resources};
 use crate::store::list::Keep;
 use crate::store::outbox::Happened;
 use crate::store::rules::Drained;
-use crate::store::{Store, StoreError};
+use crate::store::{Store, StoreError, spare};
 use crate::time::Stamp;
 
 /// Jobs that have not ended, at most: they are in memory, some kilobytes each.
@@ -81,6 +81,7 @@ impl Queue {
     pub fn start(config: Config, publish: Publish) -> Result<(Queue, JoinHandle<()>), String> {
         let lock = lock_data(&config.place.data, config.mirror)?;
         let path = store_path(&config.place.data, config.mirror);
+        let restored = spare::settle(&path).map_err(|error| error.to_string())?;
         let mut store = Store::open(&path).map_err(|error| error.to_string())?;
         let (commands, inbox) = channel::<Command>();
         // The driver's thread must not keep the manager alive, but may outlive it: a message that
@@ -101,6 +102,7 @@ impl Queue {
             drained: store.drained().map_err(|error| error.to_string())?,
             store,
             told_changes: None,
+            restored,
             driver: Cluster::new(driver, fleet),
             config,
             active: BTreeMap::new(),
@@ -241,6 +243,8 @@ pub struct Manager {
     publish: Publish,
     /// How often the store had been changed when its events were published last.
     told_changes: Option<u64>,
+    /// That the store is not the one that was last opened, in a sentence.
+    restored: Option<String>,
 }
 
 impl Manager {

@@ -131,7 +131,9 @@ fn of_attempt(
     let Some(launch) = seen.launch else { return Ok(None) };
     let path = choose(place.outputs(&job));
     let (identity, file) = open(&path)?;
-    if identity != if stderr { launch.stderr } else { launch.stdout } {
+    // In the server's own folder nobody else puts files, and in a copy of it they are others.
+    let is_kept = path.starts_with(&place.folder(attempt).0);
+    if !is_kept && identity != if stderr { launch.stderr } else { launch.stdout } {
         let text = format!("{} is not the file that the job wrote", path.display());
         return Err(io::Error::other(text));
     }

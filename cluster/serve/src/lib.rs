@@ -19,8 +19,10 @@ mod page;
 mod patience;
 mod problem;
 pub mod run;
+mod sampling;
 pub mod secret;
 mod slurm;
+mod spare;
 mod sse;
 pub mod tls;
 

@@ -5,8 +5,8 @@ use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -21,11 +21,11 @@ use crate::secret;
 use crate::tls::given::Given;
 use crate::tls::listen::TlsListener;
 use crate::tls::own::{self, Own};
-use hpvm_monitor::{HostSample, Sampler};
 use hpvm_queue::driver::{Settings, marks_of};
 use hpvm_queue::manager::{Config, Publish, Queue};
 use hpvm_queue::policy::Resources;
 use hpvm_queue::slurm::Slurm;
+use hpvm_queue::store::audit::Actor;
 use hpvm_queue::store::list::Keep;
 use hpvm_queue::store::outbox::Happened;
 use hpvm_queue::time::Stamp;
@@ -36,8 +36,6 @@ pub const PORT: u16 = 8421;
 pub const LINK_SECONDS: u64 = 3600;
 /// How long answers that are under way may take when the server ends.
 const DRAIN: Duration = Duration::from_secs(3);
-/// Pace of the samples.
-const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 
 /// What `hpvm serve` was told.
 #[derive(Clone, Debug)]
@@ -162,6 +160,7 @@ async fn serve(options: &Options) -> Result<(), String> {
         keep: options.keep,
     };
     let (queue, thread) = Queue::start(config, publish)?;
+    tell_restored(&queue, &owner)?;
     let (local, tcp) = (listen_local(options)?, listen(options.listen).await?);
     let address = tcp.local_addr().map_err(|error| error.to_string())?;
     let (end, ending) = watch::channel(false);
@@ -182,7 +181,8 @@ async fn serve(options: &Options) -> Result<(), String> {
         slurm: slurm.clone(),
     };
     let app = App::new(parts)?;
-    start_sampler(app.clone())?;
+    crate::sampling::start(app.clone())?;
+    crate::spare::start(app.clone())?;
     if let Some(slurm) = slurm {
         crate::slurm::start(app.clone(), slurm)?;
     }
@@ -306,6 +306,19 @@ fn listen_local(options: &Options) -> Result<UnixListener, String> {
     Ok(listener)
 }
 
+/// Says that a spare has taken the place of the store, there and in the audit log.
+fn tell_restored(queue: &Queue, owner: &str) -> Result<(), String> {
+    let failed = |error: hpvm_queue::store::StoreError| error.to_string();
+    let Some(text) = queue.call(|manager| manager.restored()).map_err(failed)? else {
+        return Ok(());
+    };
+    // If standard error is closed, the log still has it.
+    let _ = writeln!(std::io::stderr(), "hpvm: {text}");
+    let actor = Actor { user: owner.to_string(), origin: "server".into() };
+    let logged = queue.call(move |manager| manager.store().audit(&actor, "restore", &text));
+    logged.and_then(|done| done).map_err(failed)
+}
+
 /// The administrator with a link to come in by.
 fn first_link(queue: &Queue, owner: &str) -> Result<String, String> {
     let token = secret::token()?;
@@ -341,7 +354,8 @@ fn announce(
     written.map_err(|error| format!("standard output: {error}"))
 }
 
-fn host(name: &str, capacity: Resources) -> Host {
+/// A host that is up, of which nothing else is known yet.
+pub(crate) fn host(name: &str, capacity: Resources) -> Host {
     Host {
         name: name.into(),
         state: HostState::Up,
@@ -353,64 +367,6 @@ fn host(name: &str, capacity: Resources) -> Host {
         reason: None,
         sample: None,
     }
-}
-
-/// Takes samples of this host and shows all hosts, on a thread of its own, until the server ends.
-fn start_sampler(app: App) -> Result<(), String> {
-    let body = move || {
-        let mut sampler = Sampler::with_folder(app.place.data.clone());
-        while !*app.ending.borrow() {
-            let sample = sampler.sample(SystemTime::now()).ok();
-            if let Some(sample) = &sample {
-                let mut history = app.history.lock().unwrap_or_else(PoisonError::into_inner);
-                history.entry(app.place.host.clone()).or_default().push(sample);
-            }
-            match app.slurm {
-                None => show_hosts(&app, sample),
-                // Slurm says which hosts there are; of ours we know more than it.
-                Some(_) => app.hosts.send_modify(|hosts| {
-                    let own = hosts.iter_mut().find(|other| other.name == app.place.host);
-                    if let (Some(own), Some(sample)) = (own, sample) {
-                        (own.sample, own.last_seen) = (Some(sample), Stamp::now());
-                    }
-                }),
-            }
-            let now = Instant::now();
-            app.wanted.tick(now);
-            app.counting.forget(now);
-            app.steps.tick(&app);
-            std::thread::sleep(SAMPLE_EVERY);
-        }
-    };
-    let thread = std::thread::Builder::new().name("sampler".into()).spawn(body);
-    thread.map(|_| ()).map_err(|error| format!("cannot start a thread: {error}"))
-}
-
-/// This machine and the hosts that report, as they are now.
-fn show_hosts(app: &App, own: Option<HostSample>) {
-    let asked = app.queue.call(|m| (m.reserved(), m.drained().clone(), m.nodes()));
-    // A queue that has stopped is about to end the server.
-    let Ok((reserved, drained, nodes)) = asked else { return };
-    let mut first = host(&app.place.host, app.capacity);
-    first.sample = own;
-    let mut all = vec![first];
-    let samples = app.samples.lock().unwrap_or_else(PoisonError::into_inner);
-    for node in nodes {
-        let mut shown = host(&node.name, node.capacity);
-        shown.last_seen = node.last_seen;
-        match node.silent {
-            true => shown.state = HostState::Lost,
-            false => shown.sample = samples.get(&node.name).cloned(),
-        }
-        all.push(shown);
-    }
-    drop(samples);
-    for host in &mut all {
-        host.mark_drained(&drained);
-        let held = reserved.get(&host.name).copied().unwrap_or(0);
-        host.cpus_reserved = held.min(host.cpus);
-    }
-    app.hosts.send_replace(all.into());
 }
 
 /// The name of a user, or the number when there is none.

@@ -817,6 +817,24 @@ export interface components {
             /** @description The field, as it is named in the request. */
             field: string;
         };
+        /** @description A graphics processor. */
+        Gpu: {
+            /**
+             * Format: float
+             * @description Part of the last moment in which it worked; absent when the driver does not say, as of one that is
+             *     shared out in parts.
+             */
+            busy?: number | null;
+            /**
+             * Format: int64
+             * @description Its own memory, in bytes.
+             */
+            memory_total: number;
+            /** Format: int64 */
+            memory_used: number;
+            /** @description As its driver names it. */
+            name: string;
+        };
         /** @description A host. */
         Host: {
             /**
@@ -861,6 +879,8 @@ export interface components {
             at_ms: number;
             cpu?: components["schemas"]["Cpu"] | null;
             disk: components["schemas"]["Disk"];
+            /** @description Graphics processors, in the order of their drivers; empty where there are none, or none answers. */
+            gpus?: components["schemas"]["Gpu"][];
             /**
              * Format: double
              * @description Time between the two readings of the rates.
@@ -1007,6 +1027,13 @@ export interface components {
             limits?: {
                 [key: string]: number;
             };
+            /**
+             * Format: int32
+             * @description Processes and threads that it has at once on the host of its script or launcher, those of the launcher
+             *     included; a job that has more is ended.
+             * @default null
+             */
+            max_processes?: number | null;
             /**
              * Format: int32
              * @description How often at most it is started again, when a host is lost or a rank is killed by a signal.
@@ -1272,7 +1299,7 @@ export interface components {
          * @description In which manner a job ended.
          * @enum {string}
          */
-        OutcomeKind: "exit" | "signal" | "time_limit" | "memory_limit" | "cancelled" | "node_lost" | "failed_to_start" | "unknown";
+        OutcomeKind: "exit" | "signal" | "time_limit" | "memory_limit" | "process_limit" | "cancelled" | "node_lost" | "failed_to_start" | "unknown";
         /** @description Bytes written so far. */
         OutputSizes: {
             /**
@@ -1334,10 +1361,20 @@ export interface components {
                 [key: string]: number;
             };
             host: string;
+            /**
+             * Format: int64
+             * @description Bytes of memory that it has now, those that it shares with others included.
+             */
+            memory?: number | null;
             /** @description What it waits for, as sentences. */
             operations?: string[];
             /** Format: int32 */
             pid: number;
+            /**
+             * Format: int32
+             * @description The processor that it ran on last; missing where its process cannot be seen.
+             */
+            processor?: number | null;
             /** Format: int32 */
             rank: number;
             /**

@@ -9,6 +9,7 @@ export type AuditEntry = Schemas["AuditEntry"];
 export type AuditLog = Schemas["AuditLog"];
 export type Counters = Schemas["Counters"];
 export type CpuUse = Schemas["CpuUse"];
+export type Gpu = Schemas["Gpu"];
 export type Host = Schemas["Host"];
 export type HostSample = Schemas["HostSample"];
 export type Info = Schemas["Info"];

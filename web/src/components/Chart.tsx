@@ -19,6 +19,8 @@ export interface ChartProps {
   data: (number | null)[][];
   lines: Line[];
   format: (value: number) => string;
+  /// Values are bytes: round ones are those of 1024.
+  binary?: boolean;
   /// Upper end of the axis; without one it follows the data.
   top?: number;
   /// Drawn over the lines.
@@ -27,6 +29,9 @@ export interface ChartProps {
 }
 
 const HEIGHT = 140;
+
+/// Steps of an axis of bytes.
+const BINARY = Array.from({ length: 50 }, (_, i) => 2 ** i);
 
 export function Chart(props: ChartProps) {
   const box = useRef<HTMLDivElement>(null);
@@ -80,7 +85,10 @@ function options(props: ChartProps, width: number): uPlot.Options {
     width,
     height: HEIGHT,
     scales: { y: { range: (_, _low, high) => [0, top ?? Math.max(high * 1.1, 1)] } },
-    axes: [{ ...axis, space: 90, size: 32, values: (_, splits) => clockTimes(splits) }, { ...axis, size: 76, values: (_, values) => values.map(props.format) }],
+    axes: [
+      { ...axis, space: 90, size: 32, values: (_, splits) => clockTimes(splits) },
+      { ...axis, size: 76, values: (_, values) => values.map(props.format), ...(props.binary ? { incrs: BINARY } : {}) },
+    ],
     series: [
       { value: (_: uPlot, at: number | null) => (at === null ? "–" : new Date(at * 1000).toLocaleTimeString()) },
       ...props.lines.map((line) => ({

@@ -1,4 +1,5 @@
-// Many hosts as a field of bars, one column each: processor, memory, network, disk. One canvas
+// Many hosts as a field of bars, one column each: processor, memory, network, disk, and graphics
+// processors where a host has some. One canvas
 // draws a thousand of them each second; the list of hosts says the same in words.
 
 import { useCallback, useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -9,7 +10,7 @@ import { isOld } from "../state/hosts";
 import { go, hostPath } from "../state/route";
 import { token } from "../state/theme";
 import { Canvas, type Area } from "./Canvas";
-import { busy, memory } from "./HostTile";
+import { busy, gpuBusy, memory } from "./HostTile";
 
 /// Height of a row of columns, and the least width of a column, in pixels.
 const SIZES = { row: 72, column: 16 };
@@ -22,7 +23,8 @@ export function Field({ hosts }: { hosts: readonly Host[] }) {
   const [over, setOver] = useState<Host>();
   const box = useRef<HTMLDivElement>(null);
   const room = useWidth(box);
-  const draw = useCallback((area: Area) => hosts.forEach((host, i) => column(area, host, i, hosts.length)), [hosts]);
+  const graphics = hosts.some((host) => (host.sample?.gpus ?? []).length > 0);
+  const draw = useCallback((area: Area) => hosts.forEach((host, i) => column(area, host, i, hosts.length, graphics)), [hosts, graphics]);
   const at = (event: MouseEvent) => {
     const box = (event.currentTarget as Element).getBoundingClientRect();
     const { columns, width, row } = layout(box.width, hosts.length);
@@ -45,11 +47,16 @@ export function Field({ hosts }: { hosts: readonly Host[] }) {
       />
       <p class="dim" aria-hidden="true">
         {over
-          ? `${over.name}: processor ${percent(busy(over))}, memory ${percent(memory(over))}`
-          : "Each column is a host: processor, memory, network, disk. Point at one for its name."}
+          ? `${over.name}: processor ${percent(busy(over))}, memory ${percent(memory(over))}${graphicsOf(over)}`
+          : `Each column is a host: processor, memory, network, disk${graphics ? ", graphics" : ""}. Point at one for its name.`}
       </p>
     </div>
   );
+}
+
+function graphicsOf(host: Host): string {
+  const mean = gpuBusy(host.sample?.gpus ?? []);
+  return mean === undefined ? "" : `, graphics ${percent(mean)}`;
 }
 
 function useWidth(box: { current: HTMLElement | null }): number {
@@ -77,16 +84,17 @@ function layout(width: number, count: number): Layout {
   return { columns, width: width / columns, row: size.row, height: Math.ceil(count / columns) * size.row };
 }
 
-function column({ context, width }: Area, host: Host, index: number, count: number): void {
+function column({ context, width }: Area, host: Host, index: number, count: number, graphics: boolean): void {
   const grid = layout(width, count);
   const x = (index % grid.columns) * grid.width;
   const y = Math.floor(index / grid.columns) * grid.row;
   const tall = grid.row - 8;
   // Few hosts have wide columns; their bars stay slim.
-  const each = Math.max(1, Math.min(16, (grid.width - 2) / 4));
+  const each = Math.max(1, Math.min(16, (grid.width - 2) / (graphics ? 5 : 4)));
   const lost = isOld(host, now.peek());
   const values = [busy(host), memory(host), speed(traffic(host)), speed(storage(host))];
-  const colors = ["bar", "bar-2", "bar-3", "bar-4"];
+  if (graphics) values.push(gpuBusy(host.sample?.gpus ?? []) ?? 0);
+  const colors = ["bar", "bar-2", "bar-3", "bar-4", "bar-5"];
   values.forEach((value, i) => {
     context.fillStyle = token("trough");
     context.fillRect(x + i * each, y, each - 0.5, tall);

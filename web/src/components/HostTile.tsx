@@ -1,7 +1,7 @@
 // One host: a bar for each of its processors, what runs on it above them, levels beside them.
 
 import { useCallback } from "preact/hooks";
-import type { CpuUse, Host, JobSummary } from "../api/types";
+import type { CpuUse, Gpu, Host, JobSummary } from "../api/types";
 import { nameOf, shownName } from "../model/name";
 import { bytes, percent, rate } from "../model/units";
 import { now } from "../state/clock";
@@ -39,6 +39,7 @@ export function HostTile({ host, jobs }: { host: Host; jobs: readonly JobSummary
           <Level name="mem" fraction={memory(host)} text={`${percent(memory(host))} of ${bytes(sample.memory.total)}`} />
           <Pair name="net" down={sample.network?.received} up={sample.network?.sent} />
           <Pair name="disk" down={sample.disk.read} up={sample.disk.written} />
+          {sample.gpus && sample.gpus.length > 0 && <Gpus gpus={sample.gpus} />}
         </dl>
       )}
     </article>
@@ -77,6 +78,44 @@ function Level({ name, fraction, text }: { name: string; fraction: number; text:
       </dd>
     </div>
   );
+}
+
+/// A bar for each graphics processor, and in words the mean of those that say it, and their memory.
+function Gpus({ gpus }: { gpus: readonly Gpu[] }) {
+  return (
+    <div>
+      <dt>gpu</dt>
+      <dd>
+        <span class="meters" role="img" aria-label={gpus.map((gpu, i) => `graphics processor ${i}: ${gpuText(gpu)}`).join("; ")}>
+          {gpus.map((gpu) => (
+            <span class="meter gpu" title={gpuText(gpu)}>
+              <span style={{ transform: `scaleX(${Math.min(1, gpu.busy ?? 0)})` }} />
+            </span>
+          ))}
+        </span>
+        <span class="figure">{gpusText(gpus, false)}</span>
+      </dd>
+    </div>
+  );
+}
+
+/// "NVIDIA H100: 37 %, 12.0 GiB of 80.0 GiB".
+export function gpuText({ name, busy, memory_used, memory_total }: Gpu): string {
+  return `${name}: ${busy == null ? "busy unknown" : percent(busy)}, ${bytes(memory_used)} of ${bytes(memory_total)}`;
+}
+
+/// The mean of those that say how busy they are; undefined when none does.
+export function gpuBusy(gpus: readonly Gpu[]): number | undefined {
+  const known = gpus.flatMap(({ busy }) => (busy == null ? [] : [busy]));
+  return known.length === 0 ? undefined : known.reduce((sum, busy) => sum + busy, 0) / known.length;
+}
+
+/// All of a host: "37 %, 12.0 GiB of 80.0 GiB", or without the last.
+export function gpusText(gpus: readonly Gpu[], whole = true): string {
+  const mean = gpuBusy(gpus);
+  const sum = (of: (gpu: Gpu) => number) => bytes(gpus.reduce((all, gpu) => all + of(gpu), 0));
+  const used = `${mean === undefined ? "–" : percent(mean)}, ${sum((gpu) => gpu.memory_used)}`;
+  return whole ? `${used} of ${sum((gpu) => gpu.memory_total)}` : used;
 }
 
 function Pair({ name, down, up }: { name: string; down: number | null | undefined; up: number | null | undefined }) {

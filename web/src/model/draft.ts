@@ -13,9 +13,12 @@ export interface Draft {
   name: string;
   ranks: string;
   nodes: string;
+  hosts: string;
+  gpus: string;
   cpus_per_rank: string;
   time_limit_seconds: string;
   memory_bytes: string;
+  max_processes: string;
   queue: string;
   priority: string;
   max_restarts: string;
@@ -29,8 +32,8 @@ export interface Draft {
 }
 
 export const EMPTY: Draft = {
-  kind: "command", command: "", script: "", args: "", name: "", ranks: "1", nodes: "", cpus_per_rank: "",
-  time_limit_seconds: "", memory_bytes: "", queue: "", priority: "", max_restarts: "", depends_on: "", array: "", workdir: "",
+  kind: "command", command: "", script: "", args: "", name: "", ranks: "1", nodes: "", hosts: "", gpus: "", cpus_per_rank: "",
+  time_limit_seconds: "", memory_bytes: "", max_processes: "", queue: "", priority: "", max_restarts: "", depends_on: "", array: "", workdir: "",
   stdout: "", stderr: "", env: "", hold: false,
 };
 
@@ -64,9 +67,12 @@ export function toSpec(draft: Draft): { spec: JobSpec; problems: Problems } {
     name: text("name"),
     ranks: number("ranks") ?? 1,
     nodes: number("nodes"),
+    hosts: (text("hosts") ?? "").split(/[\s,]+/).filter(Boolean),
+    gpus: number("gpus"),
     cpus_per_rank: number("cpus_per_rank"),
     time_limit_seconds: read("time_limit_seconds", parseLimit, "minutes, or hours:minutes:seconds"),
     memory_bytes: read("memory_bytes", parseBytes, "a size like 512M or 4G"),
+    max_processes: number("max_processes"),
     queue: text("queue"),
     priority: number("priority") ?? 0,
     max_restarts: number("max_restarts") ?? 0,
@@ -94,9 +100,12 @@ export function fromSpec(spec: JobSpec): Draft {
     name: text(spec.name),
     ranks: text(spec.ranks ?? 1),
     nodes: text(spec.nodes),
+    hosts: (spec.hosts ?? []).join(","),
+    gpus: text(spec.gpus),
     cpus_per_rank: text(spec.cpus_per_rank),
     time_limit_seconds: spec.time_limit_seconds == null ? "" : limitText(spec.time_limit_seconds),
     memory_bytes: spec.memory_bytes == null ? "" : bytesText(spec.memory_bytes),
+    max_processes: text(spec.max_processes),
     queue: text(spec.queue),
     priority: spec.priority ? String(spec.priority) : "",
     max_restarts: spec.max_restarts ? String(spec.max_restarts) : "",

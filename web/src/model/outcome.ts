@@ -32,6 +32,8 @@ export function word(job: JobSummary): string {
       return "time limit";
     case "memory_limit":
       return "memory limit";
+    case "process_limit":
+      return "process limit";
     case "node_lost":
       return "host lost";
     case "failed_to_start":

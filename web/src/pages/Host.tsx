@@ -4,7 +4,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import { get } from "../api/client";
 import type { HostSample, Series } from "../api/types";
 import { Chart } from "../components/Chart";
-import { HostTile } from "../components/HostTile";
+import { gpuText, HostTile } from "../components/HostTile";
 import { Empty, Trouble } from "../components/small";
 import { columns } from "../model/series";
 import { percent, rate, span, bytes } from "../model/units";
@@ -56,6 +56,8 @@ function Facts({ sample, cpus, reserved }: { sample: HostSample; cpus: number; r
         {bytes(sample.memory.available)} available of {bytes(sample.memory.total)}
         {swap > 0 ? `, ${bytes(swap)} swapped` : ""}
       </dd>
+      {(sample.gpus ?? []).length > 0 && <dt>Graphics</dt>}
+      {sample.gpus?.map((gpu) => <dd>{gpuText(gpu)}</dd>)}
       {room && <dt>Room for data</dt>}
       {room && (
         <dd>
@@ -141,6 +143,7 @@ function Charts({ data }: { data: Columns }) {
       <Chart
         label="Network"
         data={net}
+        binary
         sync="host"
         format={rate}
         lines={[{ label: "received", color: "bar" }, { label: "sent", color: "bar-3", dash }]}
@@ -148,6 +151,7 @@ function Charts({ data }: { data: Columns }) {
       <Chart
         label="Disks"
         data={disk}
+        binary
         sync="host"
         format={rate}
         lines={[{ label: "read", color: "bar" }, { label: "written", color: "bar-3", dash }]}

@@ -2,7 +2,7 @@
 
 import type { Host } from "../api/types";
 import { Field } from "../components/Field";
-import { busy, HostState, memory, HostTile } from "../components/HostTile";
+import { busy, gpusText, HostState, memory, HostTile } from "../components/HostTile";
 import { Empty } from "../components/small";
 import { useView } from "../components/VirtualList";
 import { bytes, percent, rate } from "../model/units";
@@ -42,7 +42,7 @@ export function Hosts() {
   );
 }
 
-const HEADS = ["Host", "State", "CPU", "Memory", "Net in", "Net out", "Load"];
+const HEADS = ["Host", "State", "CPU", "Memory", "GPU", "Net in", "Net out", "Load"];
 
 function Table({ hosts: list }: { hosts: readonly Host[] }) {
   const box = useRef<HTMLDivElement>(null);
@@ -93,6 +93,7 @@ function Row({ host, index }: { host: Host; index: number }) {
       </td>
       <td class="number">{sample?.cpu ? percent(busy(host)) : "–"}</td>
       <td class="number">{sample ? `${percent(memory(host))} of ${bytes(sample.memory.total)}` : "–"}</td>
+      <td class="number">{sample?.gpus?.length ? gpusText(sample.gpus) : "–"}</td>
       <td class="number">{sample?.network ? rate(sample.network.received) : "–"}</td>
       <td class="number">{sample?.network ? rate(sample.network.sent) : "–"}</td>
       <td class="number">{sample?.load[0]?.toFixed(2) ?? "–"}</td>

@@ -178,7 +178,7 @@ function Cells({ job }: { job: JobSummary }) {
         {job.hosts.join(", ")}
         {job.state === "running" && <Use hosts={job.hosts} />}
       </span>
-      <span role="gridcell" class="time">
+      <span role="gridcell" class="time" title={job.started ? undefined : (job.reason ?? undefined)}>
         {job.started ? <Progress job={job} /> : <Why job={job} />}
       </span>
       <span role="gridcell" class="dim">

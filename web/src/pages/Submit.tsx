@@ -45,6 +45,7 @@ export function Submit() {
         <TextField {...field("memory_bytes")} label="Memory per host" placeholder="4G" />
         <TextField {...field("cpus_per_rank")} label="Processors per rank" inputMode="numeric" />
         <TextField {...field("nodes")} label="Hosts" inputMode="numeric" />
+        <TextField {...field("gpus")} label="GPUs" inputMode="numeric" />
         <TextField {...field("queue")} label="Queue" options={queues.value?.queues.map((queue) => queue.name)} />
       </fieldset>
       <details open={openDetails(draft)}>
@@ -54,9 +55,11 @@ export function Submit() {
           <TextField {...field("workdir")} label="Folder" placeholder="home folder" />
           <TextField {...field("stdout")} label="Standard output" placeholder="kept by the server" />
           <TextField {...field("stderr")} label="Standard error" placeholder="kept by the server" />
+          <TextField {...field("hosts")} label="Only on hosts" placeholder="n1,n2" />
           <TextField {...field("depends_on")} label="After other jobs" placeholder="afterok:12" />
           <TextField {...field("array")} label="Array" placeholder="0-9%2" />
           <TextField {...field("priority")} label="Priority" inputMode="numeric" placeholder="0" />
+          <TextField {...field("max_processes")} label="Processes at most" inputMode="numeric" placeholder="no limit" />
           <TextField {...field("max_restarts")} label="Restarts" inputMode="numeric" placeholder="0" />
           <TextField {...field("env")} label="Environment" placeholder="NAME=value, one a line" lines={3} />
           <label class="check">
@@ -82,7 +85,7 @@ export function Submit() {
 }
 
 function openDetails(draft: Draft): boolean {
-  const fields = ["name", "workdir", "stdout", "stderr", "depends_on", "array", "priority", "max_restarts", "env"] as const;
+  const fields = ["name", "hosts", "workdir", "stdout", "stderr", "depends_on", "array", "priority", "max_processes", "max_restarts", "env"] as const;
   return draft.hold || fields.some((field) => draft[field] !== "");
 }
 

@@ -1,4 +1,4 @@
-// The address is the state of the page: every list, job and host has one of its own.
+// The address is the state of the page: every list, job, host and rank has one of its own.
 
 import { computed, signal } from "@preact/signals";
 import { JOB_NAME } from "../model/name";
@@ -71,6 +71,19 @@ export function setParameter(name: string, value: string | undefined): void {
   if (value) url.searchParams.set(name, value);
   else url.searchParams.delete(name);
   go(url.href, true);
+}
+
+/// The present address with another value of a parameter.
+export function withParameter(name: string, value: string): string {
+  const url = new URL(address.value);
+  url.searchParams.set(name, value);
+  return `${url.pathname}${url.search}`;
+}
+
+/// The rank that the address names.
+export function askedRank(): number | undefined {
+  const text = address.value.searchParams.get("rank") ?? "";
+  return /^\d{1,7}$/.test(text) ? Number(text) : undefined;
 }
 
 /// Follows links to this origin without loading the page again.

@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { accessible } from "./axe";
-import { idle } from "./harness";
+import { becomes, idle } from "./harness";
 import { realTest } from "./real";
 
 realTest("real: an administrator makes a user, who signs in by a link and sees no administration", async ({ page, context }, real) => {
@@ -28,6 +28,8 @@ realTest("real: an administrator makes a user, who signs in by a link and sees n
   assert.equal(await theirs.getByRole("link", { name: "Administration" }).count(), 0);
   await theirs.goto(`${real.origin}/administration`);
   await theirs.getByText("Only administrators see this page.").waitFor();
+  await users.getByLabel("Role of ann").selectOption("viewer");
+  await becomes(page, () => real.hpvm("user", "list"), (text) => /ann +viewer/.test(text));
   // Removed: the session has ended, and so has the stream.
   await users.getByRole("button", { name: "Remove ann" }).click();
   await users.getByRole("button", { name: "Remove ann, end their sessions" }).click();

@@ -17,6 +17,23 @@ browserTest("bars move with the samples, and jobs are named above them", { prepa
   await page.waitForFunction((old) => document.querySelector("canvas")?.toDataURL() !== old, before);
 });
 
+browserTest("graphics processors have bars, and say what they are", {}, async ({ page, mock, open }) => {
+  const gpu = (busy: number | null) => ({ name: "NVIDIA H100", busy, memory_total: 80 * 2 ** 30, memory_used: 12 * 2 ** 30 });
+  await open("/");
+  const tile = page.getByRole("article", { name: "Host n1" });
+  await tile.getByText("55 %").waitFor();
+  assert.equal(await tile.getByText("gpu", { exact: true }).count(), 0, "a host without any has no bar");
+  const withGpus = (busy: number, at: number) => host("n1", { gpus: 2, sample: { ...sample(at, 0.55), gpus: [gpu(busy), gpu(null)] } });
+  mock.events.sample(withGpus(0.37, Date.now() + 1000));
+  await tile.getByRole("img", { name: "graphics processor 0: NVIDIA H100: 37 %, 12.0 GiB of 80.0 GiB; graphics processor 1: NVIDIA H100: busy unknown" }).waitFor();
+  await tile.getByText("37 %, 24.0 GiB").waitFor();
+  mock.events.sample(withGpus(0.92, Date.now() + 2000));
+  await tile.getByText("92 %, 24.0 GiB").waitFor();
+  await open("/hosts/n1");
+  mock.events.sample(withGpus(0.1, Date.now() + 3000));
+  await page.getByText("NVIDIA H100: 10 %, 12.0 GiB of 80.0 GiB", { exact: true }).waitFor();
+});
+
 const beside = (mock: Mock) => {
   mock.hosts = [host("n1"), host("n2")];
   mock.add(job(8, { name: "poisson" }));

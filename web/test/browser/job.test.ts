@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import type { Counters, Rank } from "../../src/api/types";
-import { browserTest, idle, sequence } from "./harness";
+import { becomes, browserTest, idle, sequence } from "./harness";
 import { ended, host, job, pending, sample } from "../mock/data";
 import { Numbered } from "../mock/output";
 
@@ -93,6 +93,7 @@ browserTest("output is followed, paused, searched, and saved", { prepare: (mock)
   await page.getByLabel("Rank", { exact: true }).selectOption("2");
   await page.getByText("[2] step 18", { exact: true }).waitFor();
   assert.equal(await page.getByText("[1] step 17", { exact: true }).count(), 0);
+  assert.equal(new URL(page.url()).searchParams.get("rank"), "2");
   await page.getByLabel("Rank", { exact: true }).selectOption("all");
   await page.getByLabel("Search in the output").fill("");
   await page.getByRole("button", { name: "Follow" }).click();
@@ -184,7 +185,7 @@ const rank = (i: number, change: Partial<Rank> = {}): Rank => ({
 });
 
 browserTest("ranks: who waits, for whom, since when; the map and its table; live", { prepare: (mock) => mock.add(job(6)) }, async ({ page, mock, open }) => {
-  mock.ranks.set(6, [rank(0), rank(1, { state: "sleeping", waits_for: [2], since_seconds: 42 }), rank(2), rank(3)]);
+  mock.ranks.set(6, [rank(0), rank(1, { state: "sleeping", waits_for: [2], since_seconds: 42 }), rank(2), rank(3, { processor: 5, memory: 48 * 2 ** 20 })]);
   const ring = [0, 1, 2, 3].flatMap((i) => [[i, (i + 1) % 4, 1000 + i], [(i + 1) % 4, i, 500]]);
   mock.matrices.set(6, { size: 4, entries: ring });
   await open("/jobs/6/ranks");
@@ -192,15 +193,25 @@ browserTest("ranks: who waits, for whom, since when; the map and its table; live
   const cells = await table.getByRole("row", { name: /^1 / }).getByRole("cell").allInnerTexts();
   assert.deepEqual(cells.slice(2, 5), ["waiting", "2", "42 s"]);
   await page.getByText("1 waiting").waitFor();
+  const one = async (head: string, i: number) => {
+    const at = (await table.getByRole("columnheader").allInnerTexts()).indexOf(head) - 1;
+    return (await table.getByRole("row", { name: new RegExp(`^${i} `) }).getByRole("cell").allInnerTexts())[at];
+  };
+  assert.deepEqual([await one("Core", 3), await one("Memory", 3), await one("Waited", 1), await one("Waited", 2)], ["5", "48.0 MiB", "100 %", "0 %"]);
   await page.getByText("As a table: the 8 largest of 8 pairs").click();
   const pairs = page.getByRole("table", { name: "Pairs of ranks" });
   assert.deepEqual(await pairs.getByRole("row").nth(1).getByRole("cell").allInnerTexts(), ["3", "0", "1003 B"]);
   await page.getByRole("button", { name: "messages" }).click();
   await page.getByRole("button", { name: "messages", pressed: true }).waitFor();
   assert.equal(new URL(page.url()).searchParams.get("unit"), "messages");
-  mock.ranks.set(6, [rank(0), rank(1), rank(2), rank(3)]);
+  await table.getByRole("link", { name: "2", exact: true }).last().click();
+  assert.equal(new URL(page.url()).searchParams.get("rank"), "2", "a rank has an address");
+  assert.equal(await table.getByRole("row", { name: /^2 / }).getAttribute("aria-current"), "true");
+  mock.ranks.set(6, [rank(0), rank(1), rank(2), rank(3, { counters: { packets_sent: 1e9 } })]);
   mock.events.sample(host("n1", { sample: sample(Date.now() + 5000, 0.9) }));
   await page.getByText("4 computing").waitFor();
+  assert.equal(await one("Waited", 1), "50 %", "of two looks");
+  assert.match((await one("Packets/s", 3)) ?? "", / [KMG]$/);
 });
 
 browserTest("ranks on several hosts; a host that tells nothing; one of a Slurm that has no samples", { prepare: (mock) => mock.add(job(6, { hosts: ["n1", "n2"] })) }, async ({ page, mock, open }) => {
@@ -222,7 +233,46 @@ browserTest("ranks on several hosts; a host that tells nothing; one of a Slurm t
   await table.getByRole("row", { name: /^2 n3/ }).waitFor();
 });
 
-browserTest("without a map the server says why", { prepare: (mock) => mock.add(job(6)) }, async ({ page, open, errors }) => {
+browserTest("more ranks than a screen has points are shown in tiles, and zoomed into", { prepare: (mock) => mock.add(job(6, { ranks: 4096 })) }, async ({ page, mock, open }) => {
+  const entries = Array.from({ length: 4096 }, (_, i) => [i, (i + 1) % 4096, 10]);
+  mock.matrices.set(6, { size: 4096, entries });
+  mock.ranks.set(6, Array.from({ length: 4096 }, (_, i) => rank(i, i === 4000 ? { state: "sleeping", waits_for: [1], since_seconds: 99 } : {})));
+  await open("/jobs/6/ranks");
+  const map = page.getByRole("img", { name: /Rank map of 4096 ranks, 4096 pairs talked/ });
+  const box = await map.boundingBox();
+  assert.ok(box);
+  await page.mouse.move(box.x + 1, box.y + 1);
+  await page.getByText(/^ranks (\d+)–\d+ to ranks \1–\d+: 30 B$/).waitFor();
+  await page.mouse.move(0, 0);
+  for (let i = 0; i < 10; i += 1) await page.getByRole("button", { name: "Zoom in" }).click();
+  await page.mouse.move(box.x + 1, box.y + 1);
+  await page.getByText(/^rank \d+ to rank \d+: 0 B$/).waitFor();
+  await page.keyboard.press("0");
+  await page.mouse.move(box.x + 2, box.y + 2);
+  await page.getByText(/^ranks (\d+)–\d+ to ranks \1–\d+: 30 B$/).waitFor();
+  // Of so many ranks the table has those that wait longest.
+  await page.getByRole("region", { name: "Table of ranks" }).getByRole("row").nth(1).getByText("4000", { exact: true }).waitFor();
+  await page.getByText("and 3840 more, those that wait first").waitFor();
+});
+
+browserTest("of a job that has ended no ranks are asked for; those that were seen stay", { prepare: (mock) => mock.add(job(6), ended(7)) }, async ({ page, mock, open }) => {
+  await open("/jobs/7/ranks");
+  await page.getByText("The job has ended, and its ranks with it.").waitFor();
+  await open("/jobs/7/counters");
+  await page.getByText("Counters show here while the job runs.").waitFor();
+  assert.ok(!mock.requests.some((each) => /jobs\/7\/(ranks|matrix|counters)/.test(each)), mock.requests.join());
+  mock.ranks.set(6, [rank(0), rank(1)]);
+  mock.matrices.set(6, { size: 2, entries: [[0, 1, 5]] });
+  await open("/jobs/6/ranks");
+  await page.getByText("2 computing").waitFor();
+  mock.ranks.delete(6);
+  mock.put(ended(6));
+  await page.getByText("Ranks, as they were last").waitFor();
+  await page.getByText("2 computing").waitFor();
+  await page.getByRole("img", { name: /Rank map of 2 ranks/ }).waitFor();
+});
+
+browserTest("without a map the server says why", { prepare: (mock) => (mock.add(job(6)), mock.ranks.set(6, [rank(0)])) }, async ({ page, open, errors }) => {
   await open("/jobs/6/ranks");
   await page.getByText("This job does not count who talks to whom.").waitFor();
   assert.deepEqual(errors.filter((text) => !text.includes("501")), []);
@@ -278,6 +328,21 @@ browserTest("timeline, files and script of a job", { prepare: (mock) => mock.add
   await open("/jobs/6/timeline");
   await page.getByRole("img", { name: /Mean use/ }).waitFor();
   await page.getByText("submitted", { exact: true }).waitFor();
+  // A part of the time is chosen by dragging over it, and all of it shows again after a double click.
+  const over = page.locator(".u-over").first();
+  const area = await over.boundingBox();
+  assert.ok(area);
+  const pixels = () => page.getByRole("img", { name: /Mean use/ }).locator("canvas").evaluate((canvas) => (canvas as HTMLCanvasElement).toDataURL());
+  const whole = await pixels();
+  await page.mouse.move(area.x + area.width * 0.3, area.y + 20);
+  await page.mouse.down();
+  await page.mouse.move(area.x + area.width * 0.6, area.y + 20, { steps: 5 });
+  await page.mouse.up();
+  await page.mouse.move(0, 0);
+  await becomes(page, pixels, (now) => now !== whole);
+  await over.dblclick();
+  await page.mouse.move(0, 0);
+  await becomes(page, pixels, (now) => now === whole);
   await page.getByRole("tab", { name: "Timeline" }).focus();
   await page.keyboard.press("ArrowRight");
   await page.getByRole("row", { name: /Standard output out.txt/ }).waitFor();

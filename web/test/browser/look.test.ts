@@ -3,13 +3,13 @@
 import assert from "node:assert/strict";
 import { findings } from "./axe";
 import { browserTest, idle, sequence, type World } from "./harness";
-import { ended, host, job, pending, report } from "../mock/data";
+import { ended, host, job, pending, report, sample } from "../mock/data";
 import type { Mock } from "../mock/server";
 
 const PATHS = ["/", "/jobs", "/jobs/2", "/jobs/2/ranks", "/jobs/2/counters", "/jobs/2/timeline", "/jobs/2/files", "/jobs/2/script", "/submit?from=2", "/hosts", "/hosts/n1", "/reports", "/reports/5", "/reports/compare?before=5&now=6&all=1", "/administration", "/account"];
 
 function some(mock: Mock): void {
-  mock.hosts = [host("n1"), host("n2", { state: "drained" }), host("n3", { state: "lost", last_seen: new Date(Date.now() - 1e6).toISOString() })];
+  mock.hosts = [host("n1", { gpus: 1, sample: { ...sample(Date.now(), 0.55), gpus: [{ name: "NVIDIA H100", busy: 0.4, memory_total: 8e10, memory_used: 1e10 }] } }), host("n2", { state: "drained" }), host("n3", { state: "lost", last_seen: new Date(Date.now() - 1e6).toISOString() })];
   mock.add(ended(1, 3), job(2, { name: "a-name-that-is-rather-long-for-a-phone", time_limit_seconds: 600 }), pending(3), ended(4));
   mock.written(2).write("\u001b[31mred\u001b[32mgreen\u001b[33myellow\u001b[34mblue\u001b[35mmagenta\u001b[36mcyan\u001b[0m\n");
   mock.ranks.set(2, [

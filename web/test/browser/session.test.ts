@@ -54,6 +54,21 @@ browserTest("tabs share one stream, and another goes on with it when its tab is 
   assert.deepEqual(mock.events.resumed, [undefined, "1"], "it resumes after the last event that both heard");
 });
 
+browserTest("a stream that is cut before it told of anything goes on behind its snapshot", {}, async ({ page, mock, open, errors }) => {
+  mock.put(ended(1));
+  mock.put(ended(2));
+  await open("/jobs");
+  await page.getByText("2 jobs", { exact: true }).waitFor();
+  mock.events.cut();
+  await page.getByRole("alert").filter({ hasText: "connection to the server is lost" }).waitFor();
+  mock.put(job(3, { name: "meanwhile" }));
+  mock.events.restore();
+  await page.getByRole("row", { name: /meanwhile/ }).waitFor();
+  assert.deepEqual(mock.events.resumed, [undefined, "2"], "not from nothing");
+  assert.deepEqual(errors.filter((text) => !/ERR_|net::/.test(text)), []);
+  errors.length = 0;
+});
+
 browserTest("a cut connection shows, and nothing is lost when it is back", {}, async ({ page, mock, open, errors }) => {
   await open("/jobs");
   mock.put(job(1, { name: "before" }));

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { EventParser, type ServerEvent } from "../../src/api/sse";
+import { EventParser, readEvents, type ServerEvent } from "../../src/api/sse";
 import type { JobSpec } from "../../src/api/types";
 import { overwritten, plain, spans } from "../../src/model/ansi";
 import { csv } from "../../src/model/csv";
@@ -10,6 +10,7 @@ import { EMPTY, fromSpec, toSpec } from "../../src/model/draft";
 import { matches, parseFilter, query } from "../../src/model/filter";
 import { rankOf, Window } from "../../src/model/lines";
 import { largestPairs, shade, tiles, zoom } from "../../src/model/matrix";
+import { Minutes } from "../../src/model/minute";
 import { word } from "../../src/model/outcome";
 import { Rates, sum } from "../../src/model/rates";
 import { compare, dataIn } from "../../src/model/report";
@@ -95,7 +96,7 @@ test("words as a shell splits them", () => {
 
 test("a job in the form is the job that comes out", () => {
   const spec: JobSpec = {
-    name: "x", command: ["./a b", "1"], args: [], ranks: 4, nodes: 2, cpus_per_rank: 3, time_limit_seconds: 5430, memory_bytes: 3 * 2 ** 29,
+    name: "x", command: ["./a b", "1"], args: [], ranks: 4, nodes: 2, hosts: ["n1", "n2"], gpus: 2, cpus_per_rank: 3, time_limit_seconds: 5430, memory_bytes: 3 * 2 ** 29, max_processes: 64,
     queue: "main", priority: 5, max_restarts: 3, depends_on: [{ kind: "afterok", job: 3, task: 2 }, { kind: "afterany", job: 4 }], array: "0-3%2",
     workdir: "/tmp", stdout: "o.%j", stderr: null, env: { A: "b=c", B: "" }, hold: true,
   };
@@ -138,6 +139,21 @@ test("events, however they are cut", () => {
   }
 });
 
+test("a stream that says nothing, not even heartbeats, has ended; one that beats has not", async () => {
+  const stream = (body: ReadableStream<Uint8Array>) => readEvents(new Response(body), () => {}, 100);
+  await assert.rejects(stream(new ReadableStream({ start: (control) => control.enqueue(encode("event: job\ndata: 1\n\n")) })), /no heartbeat/);
+  let beats = 0;
+  const beating = new ReadableStream<Uint8Array>({
+    pull: async (control) => {
+      await new Promise((done) => setTimeout(done, 20));
+      if ((beats += 1) > 20) control.close();
+      else control.enqueue(encode(":\n\n"));
+    },
+  });
+  await stream(beating);
+  assert.equal(beats, 21);
+});
+
 test("words for how jobs stand", () => {
   assert.deepEqual(
     [job(1), pending(2), ended(3), ended(4, 3), ended(5, 0, { outcome: { kind: "signal", signal: 11 } })].map(word),
@@ -168,6 +184,24 @@ test("rates between answers, and sums that know what was not counted", () => {
   assert.deepEqual(sum(answer(1, 4, 5), 0), { value: 9, coverage: 0.5 });
   assert.deepEqual(sum(answer(1, 4, null), 0), { value: undefined, coverage: 0 });
   assert.deepEqual(sum(answer(1), 0), { value: undefined, coverage: 0 });
+});
+
+test("the last minute of ranks: how often they waited, what they sent", () => {
+  const rank = (state: "computing" | "sleeping", packets_sent: number, pid = 7) => ({ rank: 0, host: "n1", pid, state, counters: { packets_sent } });
+  const minutes = new Minutes();
+  assert.equal(minutes.of(rank("computing", 0)), undefined);
+  const first = [rank("computing", 100)];
+  minutes.push(first, 1000);
+  minutes.push(first, 5000);
+  assert.deepEqual(minutes.of(rank("computing", 0)), { waited: 0, sent: undefined }, "the same answer again is no look");
+  minutes.push([rank("sleeping", 300)], 2000);
+  minutes.push([rank("sleeping", 500)], 3000);
+  assert.deepEqual(minutes.of(rank("computing", 0)), { waited: 2 / 3, sent: 200 });
+  for (let at = 4; at < 100; at += 1) minutes.push([rank("sleeping", 500)], at * 1000);
+  assert.deepEqual(minutes.of(rank("computing", 0)), { waited: 1, sent: 0 }, "a minute, no more");
+  minutes.push([rank("computing", 5, 8)], 200_000);
+  assert.deepEqual(minutes.of(rank("computing", 0, 8)), { waited: 0, sent: undefined }, "another process begins anew");
+  assert.equal(minutes.of(rank("computing", 0, 7)), undefined, "who has gone is forgotten");
 });
 
 test("reports are compared by their data, and chance is no change", () => {

@@ -141,10 +141,33 @@ fn table<const N: usize>(heads: [&str; N], rows: Vec<([String; N], Vec<Style>)>)
 }
 
 fn draw_hosts(frame: &mut Frame, area: Rect, model: &Model) {
-    let heads = ["HOST", "STATE", "RESERVED", "CPU", "MEMORY", "LOAD", "NETWORK"];
     let length = if area.width < WIDE { BAR_NARROW } else { BAR };
-    let rows = model.hosts.iter().map(|host| host_row(host, length)).collect();
-    frame.render_widget(table(heads, rows), area);
+    let rows = model.hosts.iter().map(|host| host_row(host, length));
+    // Hardly any host has graphics processors: no column then.
+    if model.hosts.iter().all(|host| gpus(host).is_none()) {
+        let heads = ["HOST", "STATE", "RESERVED", "CPU", "MEMORY", "LOAD", "NETWORK"];
+        return frame.render_widget(table(heads, rows.collect()), area);
+    }
+    let heads = ["HOST", "STATE", "RESERVED", "CPU", "MEMORY", "GPU", "LOAD", "NETWORK"];
+    let wider = rows.zip(&model.hosts).map(|((row, mut styles), host)| {
+        let [name, state, reserved, cpu, memory, load, network] = row;
+        let gpu = gpus(host).unwrap_or_else(|| "-".into());
+        styles.push(Style::new().fg(Color::Magenta));
+        ([name, state, reserved, cpu, memory, gpu, load, network], styles)
+    });
+    frame.render_widget(table(heads, wider.collect()), area);
+}
+
+/// The graphics processors of a host: how busy in the mean of those that say it, and their memory.
+fn gpus(host: &Host) -> Option<String> {
+    let all = host.sample.as_ref().map(|sample| &sample.gpus).filter(|gpus| !gpus.is_empty())?;
+    let known: Vec<f32> = all.iter().filter_map(|gpu| gpu.busy).collect();
+    let busy = match known.len() {
+        0 => "  - ".to_owned(),
+        count => format!("{:>3.0} %", 100.0 * known.iter().sum::<f32>() / count as f32),
+    };
+    let used: f64 = all.iter().map(|gpu| gpu.memory_used as f64).sum();
+    Some(format!("{busy} {}", bytes(used)))
 }
 
 fn host_row(host: &Host, length: usize) -> ([String; 7], Vec<Style>) {
@@ -284,7 +307,38 @@ fn rank_row(rank: &Rank) -> ([String; 7], Vec<Style>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{bar, bytes};
+    use super::{bar, bytes, gpus};
+    use hpvm_monitor::{Gpu, HostSample};
+    use hpvm_queue::time::Stamp;
+    use hpvm_serve::api::types::{Host, HostState};
+
+    #[test]
+    fn graphics_processors_in_a_few_letters() {
+        let host = |busy: &[Option<f32>]| {
+            let gpu = |busy: &Option<f32>| Gpu {
+                name: "x".into(),
+                busy: *busy,
+                memory_total: 80 << 30,
+                memory_used: 6 << 30,
+            };
+            let sample =
+                HostSample { gpus: busy.iter().map(gpu).collect(), ..HostSample::default() };
+            Host {
+                name: "n1".into(),
+                state: HostState::Up,
+                last_seen: Stamp(0),
+                cpus: 1,
+                cpus_reserved: 0,
+                memory: 1,
+                gpus: 0,
+                reason: None,
+                sample: Some(sample),
+            }
+        };
+        assert_eq!(gpus(&host(&[])), None);
+        assert_eq!(gpus(&host(&[Some(1.0), Some(0.5), None])).unwrap(), " 75 % 18.0 GiB");
+        assert_eq!(gpus(&host(&[None])).unwrap(), "  -  6.0 GiB");
+    }
 
     #[test]
     fn bars_are_always_of_one_length() {

@@ -4,6 +4,7 @@
 pub mod activity;
 pub mod diagnose;
 pub mod find;
+pub mod process;
 pub mod traffic;
 
 use std::path::Path;

@@ -152,6 +152,7 @@ impl Settings {
             append: job.summary.restarts > 0,
             time_limit_seconds: spec.time_limit_seconds,
             memory_bytes: spec.memory_bytes,
+            max_processes: spec.max_processes,
             cpus: Some(crate::policy::cpus_on(job, &self.host)).filter(|cpus| *cpus > 0),
             mark: self.mark(job.attempt()),
         }

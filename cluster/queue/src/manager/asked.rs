@@ -147,6 +147,11 @@ impl Manager {
         problems
     }
 
+    /// That the spare has taken the place of a torn store, when this manager has begun.
+    pub fn restored(&self) -> Option<String> {
+        self.restored.clone()
+    }
+
     /// Processors that running jobs have reserved on each host.
     pub fn reserved(&self) -> BTreeMap<String, u32> {
         let mut reserved = BTreeMap::new();

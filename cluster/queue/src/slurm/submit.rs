@@ -58,6 +58,8 @@ fn arguments(new: &New) -> Vec<String> {
     add("cpus-per-task", spec.cpus_per_rank.map(|n| n.to_string()));
     add("time", spec.time_limit_seconds.map(time));
     add("mem", spec.memory_bytes.map(|bytes| format!("{}K", bytes.div_ceil(1024))));
+    add("gpus", spec.gpus.map(|n| n.to_string()));
+    add("nodelist", (!spec.hosts.is_empty()).then(|| spec.hosts.join(",")));
     add("partition", spec.queue.clone());
     // More of ours starts earlier; Slurm takes the opposite of anybody.
     add("nice", (spec.priority != 0).then(|| (-spec.priority).to_string()));
@@ -222,12 +224,16 @@ mod tests {
             queue: Some("-p".into()),
             ranks: 3,
             max_restarts: 1,
+            gpus: Some(2),
+            hosts: vec!["n1".into(), "n2".into()],
             ..JobSpec::default()
         };
         let made = arguments(&new(spec.clone()));
         assert!(made.iter().all(|word| word.starts_with("--")), "{made:?}");
         assert!(made.contains(&"--job-name=--uid=0".to_string()));
-        assert!(made.contains(&"--requeue".to_string()));
+        for word in ["--requeue", "--gpus=2", "--nodelist=n1,n2"] {
+            assert!(made.contains(&word.to_string()), "{made:?}");
+        }
         let text = script(&new(spec), Path::new("/opt/my hpvm"));
         assert!(text.starts_with("#!/bin/sh\n["), "{text}");
         assert!(text.contains("; exec '/opt/my hpvm' run -n 3 -- 'a b' '$(reboot)' "), "{text}");

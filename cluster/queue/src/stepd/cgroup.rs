@@ -16,8 +16,9 @@ use std::time::Duration;
 
 /// Period of the limit of processors, in microseconds: the kernel's own.
 const PERIOD: u64 = 100_000;
-/// What limits need.
+/// What limits need, and what is taken where it is to be had.
 const CONTROLLERS: [&str; 2] = ["cpu", "memory"];
+const FURTHER: [&str; 1] = ["pids"];
 /// A process that is killed is gone at once, unless it hangs in the kernel.
 const WAITS: u32 = 400;
 const WAIT: Duration = Duration::from_millis(5);
@@ -32,6 +33,18 @@ pub struct Used {
     pub peak_memory: Option<u64>,
     /// The kernel has ended some of them for want of memory.
     pub out_of_memory: bool,
+    /// The kernel has refused to start one more.
+    pub out_of_processes: bool,
+}
+
+/// What a group is held to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// Bytes.
+    pub memory: Option<u64>,
+    pub cpus: Option<u32>,
+    /// Processes and threads.
+    pub processes: Option<u32>,
 }
 
 /// The group of an attempt.
@@ -40,6 +53,8 @@ pub struct Group {
     path: PathBuf,
     /// The kernel keeps the limit of memory.
     pub bounds_memory: bool,
+    /// And that of processes.
+    pub bounds_processes: bool,
 }
 
 /// Where a process can make groups of jobs, or why nowhere.
@@ -73,7 +88,7 @@ impl Home {
     /// Hands the controllers down. Refused where processes are in the folder; then groups have no
     /// limits.
     fn hand_down(&self) {
-        for name in CONTROLLERS {
+        for name in CONTROLLERS.into_iter().chain(FURTHER) {
             let _ = put(&self.0.join("cgroup.subtree_control"), &format!("+{name}"));
         }
     }
@@ -134,12 +149,7 @@ fn put(file: &Path, text: &str) -> io::Result<()> {
 
 impl Group {
     /// Makes the group, with its limits as far as the kernel takes them.
-    pub fn make(
-        home: &Home,
-        name: &str,
-        memory: Option<u64>,
-        cpus: Option<u32>,
-    ) -> io::Result<Group> {
+    pub fn make(home: &Home, name: &str, bounds: Bounds) -> io::Result<Group> {
         home.hand_down();
         let path = home.0.join(name);
         match fs::create_dir(&path) {
@@ -147,16 +157,19 @@ impl Group {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             made => made?,
         }
-        let mut group = Group { path, bounds_memory: false };
+        let mut group = Group { path, bounds_memory: false, bounds_processes: false };
         let set = |file: &str, text: String| put(&group.path.join(file), &text).is_ok();
-        if let Some(bytes) = memory {
+        if let Some(bytes) = bounds.memory {
             // All of it or none: half a job is of no use. And what it may not have in memory, it
             // may not have on disk.
             let whole = set("memory.oom.group", "1".into());
             let swap = set("memory.swap.max", "0".into()) || !group.has("memory.swap.max");
             group.bounds_memory = whole && swap && set("memory.max", bytes.to_string());
         }
-        if let Some(cpus) = cpus {
+        if let Some(count) = bounds.processes {
+            group.bounds_processes = set("pids.max", count.to_string());
+        }
+        if let Some(cpus) = bounds.cpus {
             let quota = u64::from(cpus.max(1)) * PERIOD;
             // Without the controller processors are counted, not enforced.
             let _ = put(&group.path.join("cpu.max"), &format!("{quota} {PERIOD}"));
@@ -188,6 +201,7 @@ impl Group {
         Used {
             peak_memory: read("memory.peak").trim().parse().ok(),
             out_of_memory: field(&read("memory.events"), "oom_kill").is_some_and(|n| n > 0),
+            out_of_processes: field(&read("pids.events"), "max").is_some_and(|n| n > 0),
         }
     }
 
@@ -284,17 +298,20 @@ mod tests {
 
     #[test]
     fn limits_are_written_where_the_kernel_has_them() {
-        let files = ["memory.oom.group", "memory.max", "cpu.max"].map(|name| (name, ""));
+        let files =
+            ["memory.oom.group", "memory.max", "cpu.max", "pids.max"].map(|name| (name, ""));
         let (_dir, home) = group(&files);
-        let made = Group::make(&home, "q-7", Some(1 << 30), Some(3)).unwrap();
+        let bounds = Bounds { memory: Some(1 << 30), cpus: Some(3), processes: Some(99) };
+        let made = Group::make(&home, "q-7", bounds).unwrap();
         let read = |file: &str| fs::read_to_string(made.path().join(file)).unwrap();
-        assert!(made.bounds_memory);
-        let texts = [read("memory.oom.group"), read("memory.max"), read("cpu.max")];
-        assert_eq!(texts, ["1", "1073741824", "300000 100000"]);
+        assert!(made.bounds_memory && made.bounds_processes);
+        let texts = files.map(|(name, _)| read(name));
+        assert_eq!(texts, ["1", "1073741824", "300000 100000", "99"]);
         // No controllers: nothing is limited, and no file made up.
         let (_dir, home) = group(&[]);
-        let made = Group::make(&home, "q-7", Some(1 << 30), Some(3)).unwrap();
-        assert!(!made.bounds_memory && !made.has("memory.max") && !made.has("cpu.max"));
+        let made = Group::make(&home, "q-7", bounds).unwrap();
+        assert!(!made.bounds_memory && !made.bounds_processes);
+        assert!(!made.has("memory.max") && !made.has("cpu.max"));
     }
 
     #[test]
@@ -317,11 +334,15 @@ mod tests {
     #[test]
     fn what_was_used() {
         let events = "low 0\nhigh 0\nmax 31\noom 1\noom_kill 2\noom_group_kill 1\n";
-        let (_dir, home) = group(&[("memory.events", events), ("memory.peak", "4096\n")]);
-        let used = Group::make(&home, "q-7", None, None).unwrap().used();
-        assert_eq!(used, Used { peak_memory: Some(4096), out_of_memory: true });
+        let files =
+            [("memory.events", events), ("memory.peak", "4096\n"), ("pids.events", "max 1\n")];
+        let (_dir, home) = group(&files);
+        let used = || Group::make(&home, "q-7", Bounds::default()).unwrap().used();
+        let all = Used { peak_memory: Some(4096), out_of_memory: true, out_of_processes: true };
+        assert_eq!(used(), all);
         let (_dir, home) = group(&[("memory.events", "oom 1\noom_kill 0\n")]);
-        assert_eq!(Group::make(&home, "q-7", None, None).unwrap().used(), Used::default());
+        let used = Group::make(&home, "q-7", Bounds::default()).unwrap().used();
+        assert_eq!(used, Used::default());
     }
 
     /// On the kernel's own files, where this process may make groups.
@@ -329,7 +350,8 @@ mod tests {
     fn all_of_a_group_ends() {
         let Ok(home) = home(std::process::id() as i32) else { return };
         let name = format!("hpvm-test-{}", std::process::id());
-        let group = Group::make(&home, &name, None, Some(1)).unwrap();
+        let group =
+            Group::make(&home, &name, Bounds { cpus: Some(1), ..Bounds::default() }).unwrap();
         let entrance = group.entrance().unwrap();
         let mut command = std::process::Command::new("sh");
         command.args(["-c", "setsid sleep 1000 & sleep 1000"]);

@@ -48,6 +48,11 @@ impl Course {
         first.then_some(Deed::Ask)
     }
 
+    /// Nobody has ended it.
+    pub fn is_free(&self) -> bool {
+        self.cause.is_none()
+    }
+
     /// What is due.
     pub fn at(&mut self, now: Duration) -> Option<Deed> {
         if self.kill_at.is_some_and(|at| at <= now) {

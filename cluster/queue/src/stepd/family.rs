@@ -30,13 +30,15 @@ pub fn reap(mut ended: impl FnMut(i32, i32)) -> Option<()> {
 
 /// Kills all that descends from this process, until it has no children.
 pub fn sweep() -> bool {
-    for _ in 0..SWEEPS {
+    for round in 0..SWEEPS {
         if reap(|_, _| {}).is_none() {
             return true;
         }
-        for pid in descendants() {
-            sys::kill(pid, libc::SIGKILL);
+        // Whoever starts processes faster than they are found and killed is stopped first.
+        if round > 0 {
+            descendants().into_iter().for_each(|pid| sys::kill(pid, libc::SIGSTOP));
         }
+        descendants().into_iter().for_each(|pid| sys::kill(pid, libc::SIGKILL));
         std::thread::sleep(SWEEP_EVERY);
     }
     false
@@ -87,6 +89,17 @@ fn parent_of(pid: i32) -> Option<i32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in parentheses may hold anything, so count from its end: state, parent.
     stat[stat.rfind(')')? + 1..].split_whitespace().nth(1)?.parse().ok()
+}
+
+/// How many processes and threads descend from this one.
+pub fn tasks() -> u64 {
+    descendants().into_iter().filter_map(tasks_of).sum()
+}
+
+fn tasks_of(pid: i32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // As above; the number of threads is the 18th behind the name.
+    stat[stat.rfind(')')? + 1..].split_whitespace().nth(17)?.parse().ok()
 }
 
 /// Memory of all processes that descend from this one, in bytes: what they share counts once.

@@ -23,15 +23,17 @@ use std::time::{Duration, Instant};
 
 use crate::job::{Outcome, OutcomeKind};
 use crate::time::Stamp;
-use cgroup::Group;
+use cgroup::{Bounds, Group};
 use course::{Course, Deed, GRACE_CANCEL};
 use hpvm_launch::sys;
 use order::Order;
 use output::Pump;
 use record::{Claim, End, Folder, Launch, Lock, Record};
 
-/// How often the memory of a job with a limit is looked at.
-const MEMORY_EVERY: Duration = Duration::from_millis(250);
+/// How often the memory and the processes of a job with a limit are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// What a limit of processes is.
+const ASKED: &str = "were asked for, the launcher's included";
 /// How often a full disk is tried again.
 const DISK_EVERY: Duration = Duration::from_millis(200);
 /// How long the end of a job waits for a full disk to take the last of its output.
@@ -218,7 +220,7 @@ impl<'a> Step<'a> {
             self.hear();
             let deed = self.course.at(self.began.elapsed());
             self.perform(deed);
-            self.look_at_memory();
+            self.look();
         };
         let used = self.group.as_ref().map(Group::used).unwrap_or_default();
         // What still holds the pipes outlived the launcher and is the job's.
@@ -229,6 +231,12 @@ impl<'a> Step<'a> {
             let text =
                 format!("it needed more memory than the {limit} bytes that it had asked for");
             outcome = Outcome::of(OutcomeKind::MemoryLimit).with(text);
+        }
+        let refused = used.out_of_processes && status != 0;
+        if let (true, Some(limit)) = (refused && self.course.is_free(), self.order.max_processes) {
+            let text =
+                format!("it needed more than the {limit} processes and threads that {ASKED}");
+            outcome = Outcome::of(OutcomeKind::ProcessLimit).with(text);
         }
         if let Some(text) = self.finish_output() {
             let detail = outcome.detail.take().map_or(String::new(), |detail| detail + "; ");
@@ -245,8 +253,8 @@ impl<'a> Step<'a> {
         let now = self.began.elapsed();
         let mut limit = self.course.next().map(|at| at.saturating_sub(now));
         let mut at_most = |time: Duration| limit = Some(limit.map_or(time, |l| l.min(time)));
-        if self.looks_at_memory() {
-            at_most(MEMORY_EVERY.saturating_sub(self.looked.elapsed()));
+        if self.looks_at_memory() || self.looks_at_processes() {
+            at_most(LOOK_EVERY.saturating_sub(self.looked.elapsed()));
         }
         if self.pumps.iter().any(|pump| pump.waiting.is_some()) {
             at_most(DISK_EVERY);
@@ -296,23 +304,41 @@ impl<'a> Step<'a> {
         self.order.memory_bytes.is_some() && !kernel
     }
 
-    fn look_at_memory(&mut self) {
-        let limit = self.order.memory_bytes.filter(|_| self.looks_at_memory());
-        let Some(limit) = limit else { return };
-        if self.status.is_some() || self.looked.elapsed() < MEMORY_EVERY {
+    /// The same of its limit of processes.
+    fn looks_at_processes(&self) -> bool {
+        let kernel = self.group.as_ref().is_some_and(|group| group.bounds_processes);
+        self.order.max_processes.is_some() && !kernel
+    }
+
+    /// Looks whether the job keeps the limits that the kernel does not keep for it.
+    fn look(&mut self) {
+        let looks = self.looks_at_memory() || self.looks_at_processes();
+        if !looks || self.status.is_some() || self.looked.elapsed() < LOOK_EVERY {
             return;
         }
         self.looked = Instant::now();
-        let used = family::memory();
-        self.peak = self.peak.max(used);
-        if used > limit {
-            let text = format!("it used {used} bytes of memory; it had asked for {limit}");
-            let cause = Outcome::of(OutcomeKind::MemoryLimit).with(text);
-            // Killed, not asked: who waits for memory gets it now.
+        let over = self.over_memory().or_else(|| self.over_processes());
+        if let Some(cause) = over {
+            // Killed, not asked: who waits for what it has too much of gets it now.
             self.course.end(cause, Duration::ZERO, self.began.elapsed());
             let deed = self.course.at(self.began.elapsed());
             self.perform(deed);
         }
+    }
+
+    fn over_memory(&mut self) -> Option<Outcome> {
+        let limit = self.order.memory_bytes.filter(|_| self.looks_at_memory())?;
+        let used = family::memory();
+        self.peak = self.peak.max(used);
+        let text = format!("it used {used} bytes of memory; it had asked for {limit}");
+        (used > limit).then(|| Outcome::of(OutcomeKind::MemoryLimit).with(text))
+    }
+
+    fn over_processes(&self) -> Option<Outcome> {
+        let limit = self.order.max_processes.filter(|_| self.looks_at_processes())?;
+        let there = family::tasks();
+        let text = format!("it had {there} processes and threads; {limit} {ASKED}");
+        (there > u64::from(limit)).then(|| Outcome::of(OutcomeKind::ProcessLimit).with(text))
     }
 
     /// Writes what is left in the pipes; a sentence about what could not be.
@@ -336,7 +362,9 @@ impl<'a> Step<'a> {
 /// A control group for the attempt; without one the supervisor does what it can.
 fn group(order: &Order) -> Option<Group> {
     let home = cgroup::home(std::process::id() as i32).ok()?;
-    Group::make(&home, &order.mark, order.memory_bytes, order.cpus).ok()
+    let bounds =
+        Bounds { memory: order.memory_bytes, cpus: order.cpus, processes: order.max_processes };
+    Group::make(&home, &order.mark, bounds).ok()
 }
 
 fn poll_in(fd: i32) -> libc::pollfd {

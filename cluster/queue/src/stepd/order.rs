@@ -25,6 +25,9 @@ pub struct Order {
     pub stderr: PathBuf,
     pub time_limit_seconds: Option<u64>,
     pub memory_bytes: Option<u64>,
+    /// Processes and threads of all that the supervisor has started.
+    #[serde(default)]
+    pub max_processes: Option<u32>,
     /// Processors that it has reserved on this host.
     #[serde(default)]
     pub cpus: Option<u32>,

@@ -14,6 +14,7 @@ pub mod nodes;
 pub mod outbox;
 pub mod rules;
 mod search;
+pub mod spare;
 pub mod tokens;
 
 use std::fmt;

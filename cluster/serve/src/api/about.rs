@@ -9,11 +9,11 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
 use super::extract::Params;
-use super::types::{Hosts, Info, Limits, QueueInfo, Queues};
+use super::types::{Host, HostState, Hosts, Info, Limits, QueueInfo, Queues};
 use crate::app::App;
 use crate::auth::Who;
 use crate::problem::Problem;
-use hpvm_monitor::Series;
+use hpvm_monitor::{Gpu, HostSample, Series};
 use hpvm_queue::check::{ARRAY_MAX, QUEUE, SCRIPT_MAX};
 use hpvm_queue::job::State as JobState;
 use hpvm_queue::manager::ACTIVE_MAX;
@@ -116,32 +116,113 @@ pub async fn metrics(State(app): State<App>, _: Who) -> Result<Response, Problem
     let counts = app.read(|store| store.counts()).await?;
     let (reserved, problems) =
         app.ask(|manager| Ok((manager.reserved(), manager.problems().len()))).await?;
-    let mut text = String::new();
-    let mut gauge = |name: &str, help: &str, rows: &[(String, f64)]| {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n");
-        for (labels, value) in rows {
-            let _ = writeln!(text, "{name}{labels} {value}");
-        }
-    };
-    let plain = |value: f64| [(String::new(), value)];
-    let states: Vec<_> = counts
+    let mut text = Exposition::default();
+    let plain = |value: f64| vec![(String::new(), value)];
+    let states = counts
         .iter()
         .map(|(state, count)| (format!("{{state=\"{}\"}}", state.name()), *count as f64))
         .collect();
-    gauge("hpvm_jobs", "Jobs that have not ended, by state.", &states);
-    let cpus: u32 = app.hosts.borrow().iter().map(|host| host.cpus).sum();
+    text.gauge("hpvm_jobs", "Jobs that have not ended, by state.", states);
+    let hosts = app.hosts.borrow();
+    let cpus: u32 = hosts.iter().map(|host| host.cpus).sum();
     let reserved: u32 = reserved.values().sum();
-    gauge("hpvm_cpus", "Processors that jobs may reserve.", &plain(f64::from(cpus)));
-    gauge("hpvm_cpus_reserved", "Processors reserved by jobs.", &plain(f64::from(reserved)));
-    gauge("hpvm_streams", "Open streams of events.", &plain(app.events.receiver_count() as f64));
-    gauge("hpvm_problems", "What the server cannot do now.", &plain(problems as f64));
-    if let Some(sample) = app.hosts.borrow().first().and_then(|host| host.sample.clone()) {
-        let busy = sample.cpu.as_ref().map_or(0.0, |cpu| f64::from(cpu.total.busy()));
-        gauge("hpvm_host_cpu_busy", "Fraction of the processors that is busy.", &plain(busy));
-        let free = sample.memory.available as f64;
-        gauge("hpvm_host_memory_available_bytes", "Memory for new programs.", &plain(free));
-    }
+    text.gauge("hpvm_cpus", "Processors that jobs may reserve.", plain(f64::from(cpus)));
+    text.gauge("hpvm_cpus_reserved", "Processors reserved by jobs.", plain(f64::from(reserved)));
+    let streams = app.events.receiver_count() as f64;
+    text.gauge("hpvm_streams", "Open streams of events.", plain(streams));
+    text.gauge("hpvm_problems", "What the server cannot do now.", plain(problems as f64));
+    text.hosts(&hosts);
     let kind = "text/plain; version=0.0.4; charset=utf-8";
-    Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
+    Ok(([(header::CONTENT_TYPE, kind)], text.0).into_response())
+}
+
+/// What Prometheus reads.
+#[derive(Debug, Default)]
+struct Exposition(String);
+
+/// A value with its labels.
+type Row = (String, f64);
+
+impl Exposition {
+    fn gauge(&mut self, name: &str, help: &str, rows: Vec<Row>) {
+        // Writing to a String cannot fail.
+        let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} gauge\n");
+        for (labels, value) in rows {
+            let _ = writeln!(self.0, "{name}{labels} {value}");
+        }
+    }
+
+    /// What is sampled of the hosts that report.
+    fn hosts(&mut self, hosts: &[Host]) {
+        let up =
+            hosts.iter().map(|host| (labels(host, ""), f64::from(host.state != HostState::Lost)));
+        self.gauge("hpvm_host_up", "Whether the host reports.", up.collect());
+        let sampled = || hosts.iter().filter_map(|host| Some((host, host.sample.as_ref()?)));
+        let of = |value: fn(&HostSample) -> Option<f64>| -> Vec<Row> {
+            sampled()
+                .filter_map(|(host, sample)| Some((labels(host, ""), value(sample)?)))
+                .collect()
+        };
+        let busy = of(|sample| Some(f64::from(sample.cpu.as_ref()?.total.busy())));
+        self.gauge("hpvm_host_cpu_busy", "Fraction of the processors that is busy.", busy);
+        let free = of(|sample| Some(sample.memory.available as f64));
+        self.gauge("hpvm_host_memory_available_bytes", "Memory for new programs.", free);
+        let of_gpus = |value: fn(&Gpu) -> Option<f64>| -> Vec<Row> {
+            let each = |(host, sample): (&Host, &HostSample)| -> Vec<Row> {
+                let gpus = sample.gpus.iter().enumerate();
+                gpus.filter_map(|(i, gpu)| {
+                    Some((labels(host, &format!(",gpu=\"{i}\"")), value(gpu)?))
+                })
+                .collect()
+            };
+            sampled().flat_map(each).collect()
+        };
+        let busy = of_gpus(|gpu| gpu.busy.map(f64::from));
+        self.gauge("hpvm_host_gpu_busy", "Fraction of a moment in which a GPU works.", busy);
+        let used = of_gpus(|gpu| Some(gpu.memory_used as f64));
+        self.gauge("hpvm_host_gpu_memory_used_bytes", "Memory of a GPU that is in use.", used);
+    }
+}
+
+/// The labels of a host, whose name is anything.
+fn labels(host: &Host, more: &str) -> String {
+    let name = host.name.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n");
+    format!("{{host=\"{name}\"{more}}}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_in_the_form_that_prometheus_reads() {
+        let host = |name: &str, sample: Option<HostSample>| Host {
+            name: name.into(),
+            state: HostState::Up,
+            last_seen: Stamp(0),
+            cpus: 1,
+            cpus_reserved: 0,
+            memory: 1,
+            gpus: 0,
+            reason: None,
+            sample,
+        };
+        let gpu = |busy| Gpu { name: "x".into(), busy, memory_total: 9, memory_used: 7 };
+        let sample = HostSample { gpus: vec![gpu(None), gpu(Some(0.5))], ..HostSample::default() };
+        let lost = Host { state: HostState::Lost, ..host("n2", None) };
+        let mut text = Exposition::default();
+        text.hosts(&[host("n\"1", Some(sample)), lost]);
+        let lines: Vec<&str> = text.0.lines().filter(|line| !line.starts_with('#')).collect();
+        assert_eq!(
+            lines,
+            [
+                r#"hpvm_host_up{host="n\"1"} 1"#,
+                r#"hpvm_host_up{host="n2"} 0"#,
+                r#"hpvm_host_memory_available_bytes{host="n\"1"} 0"#,
+                r#"hpvm_host_gpu_busy{host="n\"1",gpu="1"} 0.5"#,
+                r#"hpvm_host_gpu_memory_used_bytes{host="n\"1",gpu="0"} 7"#,
+                r#"hpvm_host_gpu_memory_used_bytes{host="n\"1",gpu="1"} 7"#,
+            ]
+        );
+    }
 }

@@ -172,6 +172,9 @@ async fn checked(
     if app.slurm.is_some() {
         // Slurm knows its queues and hosts itself.
         faults.retain(|(field, _)| !["queue", "nodes"].contains(field));
+        if spec.max_processes.is_some() {
+            faults.push(("max_processes", "Slurm keeps no such limit; leave it out".into()));
+        }
     }
     if app.place.system
         && let Err(text) = hpvm_queue::driver::account_of(&who.name)

@@ -299,6 +299,12 @@ pub struct Rank {
     /// How long it has slept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_seconds: Option<f64>,
+    /// The processor that it ran on last; missing where its process cannot be seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor: Option<u32>,
+    /// Bytes of memory that it has now, those that it shares with others included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u64>,
     pub counters: BTreeMap<String, u64>,
 }
 

@@ -145,6 +145,8 @@ mod tests {
             waits_for: Vec::new(),
             operations: Vec::new(),
             since_seconds: None,
+            processor: None,
+            memory: None,
             counters: Default::default(),
         }
     }

@@ -18,7 +18,7 @@ use crate::api::counters::Counting;
 use crate::api::types::{Counters, Rank, RankState};
 use hpvm_monitor::jobs::diagnose::{self, State as Shown};
 use hpvm_monitor::jobs::find::{self, Of, Scope, Segment};
-use hpvm_monitor::jobs::{Look, look, traffic};
+use hpvm_monitor::jobs::{Look, look, process, traffic};
 use hpvm_queue::driver::{Settings, account_of};
 use hpvm_queue::job::{Job, JobId};
 use hpvm_queue::node::Parts;
@@ -112,7 +112,7 @@ fn launch(segment: &Segment, place: &Place, parts: Parts) -> Result<Launch, Stri
     let size = job.size.unwrap_or(0).max(u32::try_from(seen.ranks.len()).unwrap_or(u32::MAX));
     let mut launch = Launch { size, ..Launch::default() };
     if parts.ranks {
-        launch.ranks = shown(&seen, &place.host);
+        launch.ranks = shown(&seen, &place.host, &job.processes);
         launch.findings = seen.findings();
     }
     if parts.traffic {
@@ -124,9 +124,12 @@ fn launch(segment: &Segment, place: &Place, parts: Parts) -> Result<Launch, Stri
     Ok(launch)
 }
 
-fn shown(look: &Look, host: &str) -> Vec<Rank> {
+/// `processes` are those of the job, in ascending order: a rank in a container shows a number that is another's here.
+fn shown(look: &Look, host: &str, processes: &[i32]) -> Vec<Rank> {
     let both = look.ranks.iter().zip(&look.states).enumerate();
     both.map(|(place, (seen, state))| {
+        let own = i32::try_from(seen.pid).is_ok_and(|pid| processes.binary_search(&pid).is_ok());
+        let placed = if own { process::of(seen.pid) } else { None };
         let mut rank = Rank {
             rank: u32::try_from(look.rank(place)).unwrap_or(u32::MAX),
             host: host.into(),
@@ -140,6 +143,8 @@ fn shown(look: &Look, host: &str) -> Vec<Rank> {
             waits_for: Vec::new(),
             operations: Vec::new(),
             since_seconds: None,
+            processor: placed.map(|placed| placed.processor),
+            memory: placed.map(|placed| placed.memory),
             counters: seen.counters.iter().map(|(name, n)| (name.to_string(), *n)).collect(),
         };
         if let Shown::Sleeping { seconds, records, .. } = state {

@@ -15,11 +15,8 @@ import { go, hostPath, JOB_TABS, jobPath, type JobTab } from "../../state/route"
 import { useResource, type Resource } from "../../state/resource";
 import { Why } from "../Overview";
 import { Actions } from "./Actions";
-import { FilesTab } from "./Files";
 import { OutputTab } from "./Output";
 import { RanksTab } from "./Ranks";
-import { ScriptTab } from "./Script";
-import { TimelineTab } from "./Timeline";
 
 export function JobPage({ id, tab }: { id: string; tab: JobTab }) {
   const { job, resource } = useJob(id);
@@ -142,6 +139,7 @@ function Tabs({ id, tab }: { id: string; tab: JobTab }) {
 }
 
 const counters = () => import("./Counters");
+const later = () => import("../later");
 
 function Tab({ job, tab }: { job: Job; tab: JobTab }) {
   switch (tab) {
@@ -152,10 +150,10 @@ function Tab({ job, tab }: { job: Job; tab: JobTab }) {
     case "counters":
       return <Later load={counters} show={({ CountersTab }) => <CountersTab job={job} />} />;
     case "timeline":
-      return <TimelineTab job={job} />;
+      return <Later load={later} show={({ TimelineTab }) => <TimelineTab job={job} />} />;
     case "files":
-      return <FilesTab job={job} />;
+      return <Later load={later} show={({ FilesTab }) => <FilesTab job={job} />} />;
     case "script":
-      return <ScriptTab job={job} />;
+      return <Later load={later} show={({ ScriptTab }) => <ScriptTab job={job} />} />;
   }
 }

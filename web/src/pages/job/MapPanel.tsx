@@ -27,7 +27,7 @@ export function MapPanel({ job }: { job: Job }) {
   // A job that does not count who talks to whom will not begin to: it is asked once.
   const refused = useRef(false);
   const when = refused.current ? job.state : `${turn} ${job.state}`;
-  const { value, error } = useResource(path, (signal) => get<Matrix>(path, signal), when);
+  const { value, error } = useResource(path, (signal) => get<Matrix>(path, signal), when, job.state === "running");
   refused.current = error instanceof Refused;
   // Not counted, or not any more: the server says why.
   if (error instanceof Refused) {

@@ -11,7 +11,7 @@ import { overwritten, plain, spans } from "../../model/ansi";
 import { LINE_SHOWN, rankOf, type Line } from "../../model/lines";
 import { bytes } from "../../model/units";
 import { Output } from "../../state/output";
-import { address, setParameter } from "../../state/route";
+import { address, askedRank, setParameter } from "../../state/route";
 
 /// Height of a line, as in the style sheet.
 const LINE = 18;
@@ -24,7 +24,8 @@ export function OutputTab({ job }: { job: Job }) {
 function Pane({ job, stream }: { job: Job; stream: StreamName }) {
   const box = useRef<HTMLDivElement>(null);
   const output = useOutput(job.id, stream, box);
-  const [rank, setRank] = useState<number>();
+  const rank = askedRank();
+  const setRank = (next: number | undefined) => setParameter("rank", next === undefined ? undefined : String(next));
   const [wanted, setWanted] = useState("");
   const version = output.version.value;
   const { shown, ranks } = useMemo(() => sift(output.window.all(), rank), [version, rank, output]);

@@ -56,6 +56,7 @@ function Lasted({ from, to, last }: { from: string; to: string | undefined; last
 
 function Use({ job, moments: list }: { job: Job; moments: Moment[] }) {
   const started = Date.parse(job.started ?? job.submitted);
+  const ended = job.ended ? Date.parse(job.ended) : undefined;
   const recent = now.peek() - started < 3_600_000;
   const names = job.hosts.slice(0, MOST_HOSTS);
   const range = recent ? "hour" : "day";
@@ -66,10 +67,14 @@ function Use({ job, moments: list }: { job: Job; moments: Moment[] }) {
   const data = useMemo(() => {
     if (!value) return undefined;
     const { time, cpu } = meanUse(value.map(columns));
-    const before = 0.1 * (Math.max(...time) * 1000 - started);
+    const before = 0.1 * ((ended ?? Math.max(...time) * 1000) - started);
     const first = time.findIndex((at) => at * 1000 >= started - Math.max(30_000, before));
-    return first < 0 ? undefined : [time.slice(first), cpu.slice(first)];
-  }, [value, started]);
+    if (first < 0) return undefined;
+    // Of one that has ended, as much as before it.
+    const after = ended === undefined ? Infinity : ended + Math.max(30_000, 0.1 * (ended - started));
+    const last = time.findLastIndex((at) => at * 1000 <= after) + 1;
+    return last <= first ? undefined : [time.slice(first, last), cpu.slice(first, last)];
+  }, [value, started, ended]);
   const over = useCallback((plot: uPlot) => marks(plot, list), [job.state, job.started]);
   return (
     <Panel title="Processors of its hosts">

@@ -27,5 +27,6 @@ export function useTurn(job: Job): number {
 export function useRanks(job: Job): Resource<Ranks> {
   const turn = useTurn(job);
   const key = job.started ? `/jobs/${job.id}/ranks` : undefined;
-  return useResource(key, (signal) => get<Ranks>(`/jobs/${job.id}/ranks`, signal), `${turn} ${job.state}`);
+  // Ranks that have ended are not there any more: what they did last stays.
+  return useResource(key, (signal) => get<Ranks>(`/jobs/${job.id}/ranks`, signal), `${turn} ${job.state}`, job.state === "running");
 }

@@ -1,0 +1,41 @@
+//! Keeps a spare of the store in the data folder, for who copies the folder while the server runs.
+
+use std::time::{Duration, Instant};
+
+use hpvm_queue::manager::store_path;
+use hpvm_queue::store::spare;
+
+use crate::app::App;
+
+/// The first one: soon, so that hardly any copy is without, though not while everything begins.
+const FIRST: Duration = Duration::from_secs(3);
+/// Between two at least, if something has changed.
+const EVERY: Duration = Duration::from_secs(600);
+/// And so many times as long as making one has taken: with a million jobs it takes seconds.
+const SHARE: u32 = 200;
+/// How often the end of the server is looked for meanwhile.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Starts the thread, which ends with the server.
+pub fn start(app: App) -> Result<(), String> {
+    let store = store_path(&app.place.data, app.slurm.is_some());
+    let body = move || {
+        let (mut due, mut made) = (Instant::now() + FIRST, None);
+        while !*app.ending.borrow() {
+            std::thread::sleep(LOOK);
+            if Instant::now() < due {
+                continue;
+            }
+            // A queue that has stopped is about to end the server.
+            let Ok(changes) = app.queue.call(|manager| manager.store().changes()) else { return };
+            let begun = Instant::now();
+            // What cannot be written is told by those who must write; the last spare stays.
+            if made != Some(changes) && spare::make(&store).is_ok() {
+                made = Some(changes);
+            }
+            due = Instant::now() + EVERY.max(begun.elapsed() * SHARE);
+        }
+    };
+    let thread = std::thread::Builder::new().name("spare".into()).spawn(body);
+    thread.map(|_| ()).map_err(|error| format!("cannot start a thread: {error}"))
+}
