@@ -131,7 +131,8 @@ impl Line {
     pub fn text(&self) -> String {
         let Options { login, address, folders, working, speed } = &self.options;
         let speed = speed.map(|speed| speed.to_string());
-        let values = [("lo", login), ("ip", address), ("ep", folders), ("wd", working), ("sp", &speed)];
+        let values =
+            [("lo", login), ("ip", address), ("ep", folders), ("wd", working), ("sp", &speed)];
         values.iter().fold(self.name.clone(), |line, (name, value)| match value {
             Some(value) => format!("{line} {name}={value}"),
             None => line,

@@ -97,7 +97,8 @@ impl Processes {
         let environment = environment.filter(|(name, _)| !is_foreign(name));
         let mut command = Command::new(file);
         command.env_clear().envs(environment);
-        let working = if start.working.is_empty() { home(start) } else { place(&start.working, start) };
+        let working =
+            if start.working.is_empty() { home(start) } else { place(&start.working, start) };
         // A task without its home works at the root, as it can; one that is to work somewhere and cannot is not started.
         let asked = !start.working.is_empty();
         command.current_dir(if asked || working.is_dir() { &working } else { Path::new("/") });

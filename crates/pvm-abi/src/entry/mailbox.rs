@@ -192,8 +192,5 @@ pub unsafe extern "C" fn pvm_lookup(
 pub unsafe extern "C" fn pvm_delete(name: *const c_char, request: c_int) -> c_int {
     // SAFETY: the caller's promise.
     let name = unsafe { string(name) }.ok_or(Code::BadParam);
-    finish(
-        "pvm_delete",
-        name.and_then(|name| ask_code(&Request::Delete { name, index: request })),
-    )
+    finish("pvm_delete", name.and_then(|name| ask_code(&Request::Delete { name, index: request })))
 }

@@ -176,7 +176,9 @@ impl Machine {
     pub(super) fn set_host_options(&mut self, lines: &[String]) -> Result<i32, Code> {
         for line in lines {
             let Line { mut name, options } = Line::parse(line).map_err(|_| Code::BadParam)?;
-            if let Some(first) = self.hosts.get(&tid::FIRST_HOST).filter(|_| hostfile::is_here(&name)) {
+            if let Some(first) =
+                self.hosts.get(&tid::FIRST_HOST).filter(|_| hostfile::is_here(&name))
+            {
                 name.clone_from(&first.name);
             }
             self.keep_options(name, options)?;

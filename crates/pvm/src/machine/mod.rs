@@ -11,13 +11,13 @@ mod spawn;
 #[cfg(test)]
 mod tests;
 
+use crate::hostfile::Options;
 use crate::protocol::{
     Answer, Destination, Hello, Identity, Mail, OUTPUT_EOF, OUTPUT_NEW, Order, Request, TaskLine,
     VERSION,
 };
 use crate::wire::Bytes;
 use crate::{Code, Tid, tid};
-use crate::hostfile::Options;
 use hosts::{Adding, Host, client_of, host_of_client};
 use notify::{Watch, Watches};
 use std::collections::{BTreeMap, BTreeSet};
