@@ -63,7 +63,7 @@ subroutine mailbox()
   call check(info == PvmOk .and. value == 200, 'an entry')
   do i = 1, 2
     call pvmfdelinfo('fortran box', index(i), PVMMBOXDEFAULT, info)
-    call check(info == PvmOk, 'delinfo')
+    call check(info == index(i), 'delinfo')
   end do
   names = -1
   call pvmfgetmboxinfo('fortran*', name, names, entries, indices, owners, flags, info)

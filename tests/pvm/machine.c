@@ -42,8 +42,10 @@ static void mailbox(void)
     pvm_initsend(PvmDataDefault);
     pvm_pkint(&value, 1, 1);
     CHECK(pvm_putinfo("box", pvm_getsbuf(), PvmMboxDefault) == 0);
-    CHECK(pvm_putinfo("box", pvm_getsbuf(), PvmMboxDefault) == PvmExists);
+    CHECK(pvm_putinfo("box", pvm_getsbuf(), PvmMboxDefault) == 0);
+    CHECK(pvm_putinfo("box", pvm_getsbuf(), PvmMboxMultiInstance) == 1 && pvm_delinfo("box", 1, 0) == 1);
     value = 0;
+    CHECK(pvm_recvinfo("nothing there", 0, PvmMboxDefault) == PvmNotFound && pvm_errno == PvmNotFound);
     CHECK(pvm_recvinfo("box", 0, PvmMboxDefault) > 0 && pvm_upkint(&value, 1, 1) == 0 && value == 17);
     CHECK(pvm_getmboxinfo("box", &count, &classes) == 0 && count == 1);
     CHECK(strcmp(classes->mi_name, "box") == 0 && classes->mi_owners[0] == pvm_mytid());
@@ -54,6 +56,8 @@ static void wrong(void)
 {
     int tid = pvm_mytid(), tids[2], value = 0;
     char *nobody[] = {"no.such.host"};
+    CHECK(pvm_joingroup("alone") == 0 && pvm_initsend(PvmDataDefault) > 0 && pvm_bcast("alone", 1) == PvmNoInst);
+    CHECK(pvm_lvgroup("alone") == 0);
     CHECK(pvm_send(-7, 1) == PvmBadParam && pvm_send(tid, -1) == PvmBadParam);
     CHECK(pvm_recv(-2, 1) == PvmBadParam && pvm_nrecv(-1, -2) == PvmBadParam);
     CHECK(pvm_initsend(77) == PvmBadParam && pvm_freebuf(1234) == PvmNoSuchBuf);

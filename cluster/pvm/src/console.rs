@@ -14,19 +14,21 @@ use crate::client;
 use crate::sys;
 use command::Next;
 use hpvm_pvm::connection::Connection;
+use hpvm_pvm::hostfile::Hostfile;
 use hpvm_pvm::protocol::Identity;
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 
-const USAGE: &str = "usage: pvm [-n NAME] [FILE]
+const USAGE: &str = "usage: pvm [-n NAME] [--script FILE] [HOSTFILE]
 
-PVM's console. Commands come from FILE, or from standard input; `help` lists them. The virtual machine is started
-where there is none, and ends with its last task and console.
+PVM's console. Commands come from standard input; `help` lists them. The virtual machine is started where there is none,
+and ends with its last task and console. Hosts of HOSTFILE that are not in it are added.
 
   -n NAME       the virtual machine of this name (as PVM_VMID)
+  --script FILE read commands from FILE
   -h, --help    this text
   -V, --version the version of PVM that is provided
 ";
@@ -40,40 +42,60 @@ pub struct Console {
     jobs: print::Jobs,
 }
 
-/// Runs the console; returns its exit code.
-pub fn main(args: &[OsString]) -> i32 {
-    let mut file = None;
+/// What the command line says.
+#[derive(Default)]
+struct Given {
+    script: Option<Vec<u8>>,
+    hosts: Option<Hostfile>,
+}
+
+/// Reads the command line and the files that it names, before anything is started.
+///
+/// # Errors
+/// The exit code, after a text.
+fn given(args: &[OsString]) -> Result<Given, i32> {
+    let (mut script, mut hosts) = (None, None);
     let mut words = args.iter();
     while let Some(word) = words.next() {
         match word.to_string_lossy().as_ref() {
             "-h" | "--help" => {
                 print!("{USAGE}");
-                return 0;
+                return Err(0);
             }
             "-V" | "--version" => {
                 say!("3.4.6");
-                return 0;
+                return Err(0);
             }
             "-n" => match words.next() {
                 // SAFETY: this process has one thread.
                 Some(name) => unsafe { std::env::set_var("PVM_VMID", name) },
-                None => return usage("-n: expected a name behind it"),
+                None => return Err(usage("-n: expected a name behind it")),
             },
-            word if word.starts_with('-') => return usage(&format!("unknown option {word}")),
-            _ if file.is_some() => {
-                return usage(&format!("{}: one file is read", word.to_string_lossy()));
-            }
-            _ => file = Some(word.clone()),
+            "--script" => match words.next() {
+                Some(name) => script = Some(name),
+                None => return Err(usage("--script: expected a file behind it")),
+            },
+            word if word.starts_with('-') => return Err(usage(&format!("unknown option {word}"))),
+            word if hosts.is_some() => return Err(usage(&format!("{word}: one hostfile is read"))),
+            _ => hosts = Some(word),
         }
     }
-    // Before anything is started.
-    let script = match file.map(|file| (std::fs::read(&file), file)) {
-        Some((Err(cause), file)) => {
-            eprintln!("pvm: {}: {cause}; expected a file of commands", file.to_string_lossy());
-            return 1;
-        }
-        Some((Ok(script), _)) => Some(script),
-        None => None,
+    let no_good = |cause: String| {
+        eprintln!("pvm: {cause}");
+        1
+    };
+    let commands = |file: &OsString| read(file, "a file of commands");
+    Ok(Given {
+        script: script.map(commands).transpose().map_err(no_good)?,
+        hosts: hosts.map(|file| hostfile(file)).transpose().map_err(no_good)?,
+    })
+}
+
+/// Runs the console; returns its exit code.
+pub fn main(args: &[OsString]) -> i32 {
+    let Given { script, hosts } = match given(args) {
+        Ok(given) => given,
+        Err(code) => return code,
     };
     let (connection, identity) = match client::open() {
         Ok(opened) => opened,
@@ -84,10 +106,11 @@ pub fn main(args: &[OsString]) -> i32 {
     };
     let mut console =
         Console { connection, identity, aliases: BTreeMap::new(), jobs: print::Jobs::default() };
-    let done = match script {
+    let added = hosts.map_or(Ok(()), |hosts| console.add_hosts_of(hosts));
+    let done = added.and_then(|()| match script {
         None => console.interact(),
         Some(script) => console.run(BufReader::new(&script[..]), None, false),
-    };
+    });
     match done {
         Ok(()) => 0,
         Err(cause) => {
@@ -97,7 +120,19 @@ pub fn main(args: &[OsString]) -> i32 {
     }
 }
 
-/// Where nobody reads any more (`pvm script | head`) the console ends, without a word.
+fn read(file: &OsStr, expected: &str) -> Result<Vec<u8>, String> {
+    std::fs::read(file)
+        .map_err(|cause| format!("{}: {cause}; expected {expected}", file.to_string_lossy()))
+}
+
+fn hostfile(file: &OsStr) -> Result<Hostfile, String> {
+    let text = read(file, "a hostfile")?;
+    Hostfile::parse(&String::from_utf8_lossy(&text)).map_err(|cause| {
+        format!("{}: {cause}; commands of a file are read with --script", file.to_string_lossy())
+    })
+}
+
+/// Where nobody reads any more (`pvm < script | head`) the console ends, without a word.
 fn line_out(words: std::fmt::Arguments) {
     if writeln!(io::stdout(), "{words}").is_err() {
         std::process::exit(1);

@@ -394,10 +394,16 @@ pub fn finish(function: &str, result: Result<c_int, Code>) -> c_int {
     }
 }
 
-/// Sets `pvm_errno`, and tells the error as `PvmAutoErr` says.
-pub fn fail(function: &str, code: Code) -> c_int {
+/// Sets `pvm_errno`.
+pub fn keep(code: Code) -> c_int {
     // Relaxed: as `last_error`.
     pvm_errno.store(code.number(), hpvm_sync::atomic::Ordering::Relaxed);
+    code.number()
+}
+
+/// Sets `pvm_errno`, and tells the error as `PvmAutoErr` says.
+pub fn fail(function: &str, code: Code) -> c_int {
+    keep(code);
     let auto = {
         let library = lock();
         let auto = library.options.values[AUTO_ERR];

@@ -7,6 +7,7 @@ pub mod buffers;
 pub mod connection;
 pub mod element;
 pub mod error;
+pub mod hostfile;
 pub mod limit;
 pub mod machine;
 pub mod posted;

@@ -4,7 +4,7 @@ use crate::wire::{Bytes, wire};
 use crate::{Tid, buffers::Head};
 
 /// The version of what follows: a task and a virtual machine of different ones do not talk.
-pub const VERSION: i32 = 3;
+pub const VERSION: i32 = 4;
 
 /// Where the virtual machine of a user listens: an abstract socket, which the kernel takes away with the process.
 pub fn address(user: u32, name: &str) -> String {
@@ -93,6 +93,10 @@ wire! {
         pub environment: Vec<Bytes>,
         /// Where it is searched, one after the other.
         pub folders: Vec<String>,
+        /// What a hostfile says of its host: where it is searched before, and where it works (empty: in the home folder). `$NAME` is a
+        /// variable of the environment, and what does not begin at the root lies in the home folder.
+        pub host_folders: Vec<String>,
+        pub working: String,
         pub output: Destination,
         pub trace: Destination,
         pub context: i32,
@@ -138,6 +142,7 @@ wire! { @enum
         HostStatus(name: String) = 7,
         TaskStatus(tid: i32) = 8,
         Notify(what: i32, tag: i32, context: i32, count: i32, tids: Vec<i32>) = 9,
+        /// Names, each with what a hostfile may have behind it.
         AddHosts(names: Vec<String>) = 10,
         DeleteHosts(names: Vec<String>) = 11,
         NewContext() = 12,
@@ -162,6 +167,8 @@ wire! { @enum
         Groups() = 31,
         /// A message to a task of another host. There is no answer.
         Send(to: i32, mail: Mail) = 32,
+        /// Lines of a hostfile: what holds for these hosts, which may be there or not.
+        HostOptions(lines: Vec<String>) = 33,
     }
 }
 

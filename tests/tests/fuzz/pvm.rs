@@ -4,6 +4,7 @@ use crate::fuzz;
 use hpvm_pvm::body::Body;
 use hpvm_pvm::buffers::Head;
 use hpvm_pvm::element::Element;
+use hpvm_pvm::hostfile::{Hostfile, Line};
 use hpvm_pvm::machine::{Effect, Machine};
 use hpvm_pvm::protocol::{Answer, Hello, Order, Report, Request, VERSION};
 use hpvm_pvm::record::Assembler;
@@ -35,6 +36,20 @@ fn pvm_frames() {
         Some((2, rest)) => read::<Order>(rest),
         Some((3, rest)) => read::<Report>(rest),
         _ => String::new(),
+    });
+}
+
+/// Hostfiles. What is read can be written, and is the same then.
+#[test]
+fn pvm_hostfiles() {
+    fuzz("pvm-hostfiles", |bytes| match Hostfile::parse(&String::from_utf8_lossy(bytes)) {
+        Ok(file) => {
+            for line in file.hosts.iter().chain(&file.known) {
+                assert_eq!(Line::parse(&line.text()).as_ref(), Ok(line));
+            }
+            format!("{file:?}")
+        }
+        Err(fault) => fault,
     });
 }
 

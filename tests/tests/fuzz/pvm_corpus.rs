@@ -36,6 +36,8 @@ fn write_pvm_corpus() {
     let script = "# a script\nconf\nspawn -3 -host -> prog a b\nspawn ->>file prog\nkill t40002\nsig 15 40003\n\
                   alias p ps -a\nadd one two\nbogus \u{e9}\n";
     write("pvm-console", "script", script.as_bytes());
+    let hosts = "# hosts\nthud\nfred lo=me ip=fast ep=/a:$HOME/b wd=/w sp=2000 dx=/usr/pvmd\n* ep=/all\nwilma\n&barney\n";
+    write("pvm-hostfiles", "hosts", hosts.as_bytes());
 }
 
 fn frames(kind: u8, values: &[impl Wire]) -> Vec<u8> {
@@ -73,6 +75,7 @@ fn requests() -> Vec<Request> {
         Request::Put { name: name(), flags: 2, mail: mail() },
         Request::Fetch { name: name(), index: 0, flags: 8 },
         Request::Names { pattern: "n*".into() },
+        Request::HostOptions { lines: vec!["* wd=$HOME/w".into()] },
         Request::Delete { name: name(), index: 0 },
         Request::Notify { what: 1, tag: 9, context: 0, count: 1, tids: vec![0x40001] },
         Request::Spawn { start: start() },
@@ -80,7 +83,7 @@ fn requests() -> Vec<Request> {
         Request::Send { to: 0x80002, mail: mail() },
         Request::NewContext {},
         Request::Tasks { place: 0 },
-        Request::AddHosts { names: vec![name()] },
+        Request::AddHosts { names: vec![name(), "third lo=u ep=/e".into()] },
         Request::DeleteHosts { names: vec!["second".into()] },
         Request::Clock { host: 0x80000 },
         Request::Reset { keep: 0 },

@@ -96,7 +96,7 @@ fn a_console_that_nobody_reads_ends_quietly() {
     let script = scratch().join("pvm-unread");
     std::fs::write(&script, "version\nhelp\n").expect("written");
     let mut command = task(&prefix().join("bin/pvm"));
-    let output = command.arg(&script).stdout(writer).output().expect("a console");
+    let output = command.arg("--script").arg(&script).stdout(writer).output().expect("a console");
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
 }
@@ -111,7 +111,7 @@ fn the_console_reads_a_script() {
     file.write_all(text.replace("PROGRAM", program.to_str().expect("a name")).as_bytes())
         .expect("written");
     let mut command = task(&prefix().join("bin/pvm"));
-    command.arg(&script);
+    command.arg("--script").arg(&script);
     let output = succeed(command);
     for says in [
         "1 host, 1 data format",
@@ -126,6 +126,23 @@ fn the_console_reads_a_script() {
         assert!(output.contains(says), "{says:?} is missing:\n{output}");
     }
     assert_eq!(output.matches("] hello\n").count(), 2, "{output}");
+}
+
+/// Nothing is started by a hostfile that is wrong.
+#[test]
+fn a_wrong_hostfile_is_told_with_its_line() {
+    let file = scratch().join("pvm-wrong-hosts");
+    for (text, says) in [
+        ("# mine\nfred so=pw\n", "line 2: 'so=pw': hosts are reached as ssh"),
+        ("echo words\n", "line 1: 'words': expected an option of a hostfile"),
+    ] {
+        std::fs::write(&file, text).expect("written");
+        let mut command = task(&prefix().join("bin/pvm"));
+        command.arg(&file).stdin(Stdio::null());
+        let outcome = run_within(command, PATIENCE);
+        assert_eq!(outcome.code, Some(1), "{}", outcome.output);
+        assert!(outcome.output.contains(says), "{}", outcome.output);
+    }
 }
 
 /// What tasks write is seen when they write it, not when the next command comes.
@@ -153,7 +170,7 @@ fn halt_ends_all_tasks() {
     let script = scratch().join("pvm-halt");
     std::fs::write(&script, "ps -a\nhalt\n").expect("a script");
     let mut console = clean(prefix().join("bin/pvm"));
-    console.arg(&script).env("PVM_VMID", &name);
+    console.arg("--script").arg(&script).env("PVM_VMID", &name);
     let output = run_within(console, PATIENCE).output;
     assert_eq!(output.lines().filter(|line| line.ends_with("wait")).count(), 2, "{output}");
     assert!(!waiting.wait().expect("ends").success());

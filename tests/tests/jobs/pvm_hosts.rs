@@ -73,6 +73,41 @@ fn a_host_behind_a_cut_network_is_given_up_and_ends_its_tasks() {
     nothing_is_left_on(&hosts, 2);
 }
 
+/// Of a hostfile with everything that it may have: the hosts, where programs are and where tasks work.
+#[test]
+fn a_hostfile_makes_the_virtual_machine() {
+    let Some(hosts) = Hosts::up(2, &[]) else { return };
+    let folder = scratch().join(format!("pvm-hostfile-{}", marker()));
+    let work = folder.join("work");
+    std::fs::create_dir_all(folder.join("programs")).expect("a folder");
+    std::fs::create_dir_all(&work).expect("a folder");
+    let link = folder.join("programs/only-there");
+    std::os::unix::fs::symlink(program("hostfile"), link).expect("a link");
+    let file = folder.join("hosts");
+    let text = format!(
+        "# two hosts\n{}\n* wd={}\n{} ep=/nowhere:$PLACE/programs sp=2000 dx=/usr/lib/pvmd\n&third ip=not-there\n",
+        hosts.name(1),
+        work.display(),
+        hosts.name(2)
+    );
+    std::fs::write(&file, text).expect("written");
+    let mut command = on_first(&hosts, program("hostfile"));
+    command.env("PLACE", &folder).arg(&file).arg(hosts.name(2)).arg(&work);
+    let output = succeed(command);
+    assert!(output.ends_with("No errors\n"), "{output}");
+    assert!(output.contains("hostfile /nowhere/hostfile: No such file"), "{output}");
+    nothing_is_left(&hosts);
+    let script = folder.join("script");
+    std::fs::write(&script, "conf\nadd third\nhalt\n").expect("written");
+    let mut command = on_first(&hosts, prefix().join("bin/pvm"));
+    command.arg("--script").arg(&script).arg(&file);
+    let output = succeed(command);
+    for says in ["1 successful", "2 hosts, 1 data format", "third Can't start pvmd"] {
+        assert!(output.contains(says), "{says:?} is missing:\n{output}");
+    }
+    nothing_is_left(&hosts);
+}
+
 #[test]
 fn the_console_adds_and_deletes_hosts() {
     let Some(hosts) = Hosts::up(2, &[]) else { return };
@@ -84,7 +119,7 @@ fn the_console_adds_and_deletes_hosts() {
     );
     std::fs::write(&script, text.replace("HOST", &hosts.name(2))).expect("a script");
     let mut command = on_first(&hosts, prefix().join("bin/pvm"));
-    command.arg(&script);
+    command.arg("--script").arg(&script);
     let output = succeed(command);
     for says in
         ["1 successful", "Can't start pvmd", "2 hosts, 1 data format", "1 host, 1 data format"]

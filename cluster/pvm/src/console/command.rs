@@ -2,6 +2,7 @@
 
 use super::line::{self, Output, Spawn};
 use super::{Console, help, print};
+use hpvm_pvm::hostfile::Hostfile;
 use hpvm_pvm::protocol::{Answer, Destination, Request, Start};
 use hpvm_pvm::wire::Bytes;
 use hpvm_pvm::{Code, Tid, error, search};
@@ -102,6 +103,17 @@ impl Console {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Adds the hosts of a file that are not there.
+    pub fn add_hosts_of(&mut self, file: Hostfile) -> io::Result<()> {
+        let Answer::Hosts { hosts } = self.connection.ask(&Request::Config {})? else {
+            return Ok(());
+        };
+        let there: Vec<_> = hosts.into_iter().map(|host| host.name).collect();
+        let (lines, names) = file.split(&there);
+        self.code(&Request::HostOptions { lines }, "hostfile")?;
+        if names.is_empty() { Ok(()) } else { self.hosts("add", &names) }
     }
 
     fn hosts(&mut self, name: &str, words: &[String]) -> io::Result<()> {

@@ -67,7 +67,9 @@ impl Processes {
     /// # Errors
     /// Why not, as `pvm_spawn` says it.
     pub fn start(&mut self, tid: Tid, start: &Start) -> Result<i32, Code> {
-        let file = find(&start.program, &start.folders).ok_or(Code::NoFile)?;
+        let own = start.host_folders.iter().map(|folder| place(folder, start));
+        let folders = own.chain(start.folders.iter().map(PathBuf::from));
+        let file = find(&start.program, folders).ok_or(Code::NoFile)?;
         self.run(tid, &file, start).map_err(|cause| match cause.kind() {
             ErrorKind::NotFound | ErrorKind::PermissionDenied => Code::NoFile,
             ErrorKind::OutOfMemory => Code::NoMem,
@@ -95,10 +97,11 @@ impl Processes {
         let environment = environment.filter(|(name, _)| !is_foreign(name));
         let mut command = Command::new(file);
         command.env_clear().envs(environment);
-        let home =
-            command.get_envs().find(|(name, _)| *name == "HOME").and_then(|(_, value)| value);
-        let home = home.map(PathBuf::from).filter(|home| home.is_dir());
-        command.current_dir(home.as_deref().unwrap_or(Path::new("/")));
+        let working =
+            if start.working.is_empty() { home(start) } else { place(&start.working, start) };
+        // A task without its home works at the root, as it can; one that is to work somewhere and cannot is not started.
+        let asked = !start.working.is_empty();
+        command.current_dir(if asked || working.is_dir() { &working } else { Path::new("/") });
         // The sockets are there before the task is: who sends to it does not have to wait for it.
         let listener = UnixListener::bind_addr(&self.address(tid, 'l')?)?;
         let bell = UnixDatagram::bind_addr(&self.address(tid, 'b')?)?;
@@ -124,8 +127,33 @@ impl Processes {
     }
 }
 
+/// The value of a variable that the task gets.
+fn variable<'a>(start: &'a Start, name: &str) -> Option<&'a OsStr> {
+    let named = |entry: &'a [u8]| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=");
+    start.environment.iter().rev().find_map(|entry| named(&entry.0)).map(OsStr::from_bytes)
+}
+
+fn home(start: &Start) -> PathBuf {
+    PathBuf::from(variable(start, "HOME").unwrap_or(OsStr::new("/")))
+}
+
+/// The folder that a hostfile says: `$NAME` is a variable of the task's environment, and what does not begin at the
+/// root lies in its home.
+fn place(folder: &str, start: &Start) -> PathBuf {
+    let mut whole = OsString::new();
+    let mut parts = folder.split('$');
+    whole.push(parts.next().unwrap_or_default());
+    for part in parts {
+        let end = part.find(|letter: char| letter != '_' && !letter.is_ascii_alphanumeric());
+        let (name, rest) = part.split_at(end.unwrap_or(part.len()));
+        whole.push(variable(start, name).unwrap_or_default());
+        whole.push(rest);
+    }
+    home(start).join(whole)
+}
+
 /// The first executable file of the name.
-fn find(program: &str, folders: &[String]) -> Option<PathBuf> {
+fn find(program: &str, mut folders: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
     let runs = |file: &PathBuf| {
         file.metadata()
             .is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
@@ -133,5 +161,26 @@ fn find(program: &str, folders: &[String]) -> Option<PathBuf> {
     if program.starts_with('/') {
         return Some(PathBuf::from(program)).filter(runs);
     }
-    folders.iter().map(|folder| Path::new(folder).join(program)).find(runs)
+    folders.find_map(|folder| Some(folder.join(program)).filter(runs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hpvm_pvm::wire::Bytes;
+
+    #[test]
+    fn folders_of_a_hostfile_know_the_environment() {
+        let environment = ["HOME=/home/u", "A_1=x"].map(|entry| Bytes(entry.as_bytes().to_vec()));
+        let start = Start { environment: environment.to_vec(), ..Start::default() };
+        for (text, folder) in [
+            ("/a", "/a"),
+            ("b/c", "/home/u/b/c"),
+            ("$HOME/bin", "/home/u/bin"),
+            ("/q/$A_1.d/$NONE/e", "/q/x.d//e"),
+            ("/cost$", "/cost"),
+        ] {
+            assert_eq!(place(text, &start), PathBuf::from(folder), "{text}");
+        }
+    }
 }

@@ -97,6 +97,9 @@ pub unsafe extern "C" fn pvm_bcast(group: *const c_char, tag: c_int) -> c_int {
         let mut library = enrolled()?;
         let mine = library.enroll()?.tid();
         to.retain(|tid| *tid != 0 && *tid != mine);
+        if to.is_empty() {
+            return Err(Code::NoInst);
+        }
         let (number, context) = (library.buffers().send_buffer(), library.context);
         send_to(&mut library, number, &to, tag, context).map(|()| 0)
     };

@@ -2,7 +2,7 @@
 
 use super::message::numbers;
 use super::task::{Lent, ask, ask_code};
-use crate::library::{enrolled, finish, lock, string};
+use crate::library::{enrolled, finish, string};
 use core::ffi::{c_char, c_int};
 use hpvm_pvm::protocol::{Answer, HostLine, Request};
 use hpvm_pvm::{Code, search};
@@ -52,7 +52,11 @@ pub unsafe extern "C" fn pvm_config(
     finish("pvm_config", config())
 }
 
-unsafe fn strings(names: *const *const c_char, count: c_int) -> Result<Vec<String>, Code> {
+/// So many strings.
+///
+/// # Safety
+/// The array is there where `count` is above 0, and each string.
+pub unsafe fn strings(names: *const *const c_char, count: c_int) -> Result<Vec<String>, Code> {
     let count = usize::try_from(count).ok().filter(|count| *count > 0 && !names.is_null());
     let count = count.ok_or(Code::BadParam)?;
     // SAFETY: the caller's array of so many strings.
@@ -230,21 +234,6 @@ pub unsafe extern "C" fn pvm_unexport(name: *const c_char) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn pvm_version() -> *const c_char {
     c"3.4.6".as_ptr()
-}
-
-/// The virtual machine is started by the first task; here by this call, which says whether it was there.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pvm_start_pvmd(count: c_int, _: *const *const c_char, _: c_int) -> c_int {
-    let start = || {
-        if count < 0 {
-            return Err(Code::BadParam);
-        }
-        if lock().task.is_some() {
-            return Err(Code::Already);
-        }
-        enrolled().map(|_| 0).map_err(|_| Code::CantStart)
-    };
-    finish("pvm_start_pvmd", start())
 }
 
 /// The process that holds the virtual machine, as it is asked for statistics by PVM's own tools: there are none.

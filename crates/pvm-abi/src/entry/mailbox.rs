@@ -1,11 +1,12 @@
 //! The mailbox.
 
 use super::task::{Lent, ask, ask_code};
-use crate::library::{enrolled, finish, string};
+use crate::library::{enrolled, finish, keep, string};
 use core::ffi::{c_char, c_int};
 use hpvm_pvm::Code;
 use hpvm_pvm::body::{Body, Encoding};
 use hpvm_pvm::buffers::Message;
+use hpvm_pvm::machine::mailbox;
 use hpvm_pvm::protocol::{Answer, Mail, Request};
 use hpvm_pvm::wire::Bytes;
 
@@ -49,8 +50,9 @@ pub unsafe extern "C" fn pvm_recvinfo(name: *const c_char, index: c_int, flags: 
     // SAFETY: the caller's promise.
     let name = unsafe { string(name) }.ok_or(Code::BadParam);
     match name.and_then(|name| fetch(name, index, flags)) {
-        // As a receive that finds nothing: an answer. The buffer becomes the receive buffer, as by `pvm_recv`.
-        Err(Code::NotFound) => Code::NotFound.number(),
+        // As a receive that finds nothing: an answer, which `pvm_perror` knows nevertheless.
+        Err(Code::NotFound) => keep(Code::NotFound),
+        // The buffer becomes the receive buffer, as by `pvm_recv`.
         Ok(number) => {
             let mut library = crate::library::lock();
             let before = library.buffers().receive_buffer();
@@ -135,13 +137,21 @@ pub unsafe extern "C" fn pvm_getmboxinfo(
     finish("pvm_getmboxinfo", get())
 }
 
+/// Indices that flags have room for.
+const MOST_DIRECT: c_int = c_int::MAX >> mailbox::DIRECT_INDEX_SHIFT;
+
 /// Before 3.4: one integer under a name.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pvm_insert(name: *const c_char, request: c_int, data: c_int) -> c_int {
     let insert = || {
         // SAFETY: the caller's promise.
         let name = unsafe { string(name) }.filter(|name| !name.is_empty()).ok_or(Code::BadParam)?;
-        let flags = if request < 0 { 2 } else { 2 | (request << 10) };
+        let several = mailbox::PERSISTENT | mailbox::MULTI_INSTANCE;
+        let flags = match request {
+            ..0 => several,
+            0..MOST_DIRECT => mailbox::ONLY_NEW | several | request << mailbox::DIRECT_INDEX_SHIFT,
+            _ => return Err(Code::BadParam),
+        };
         let mail = Mail { body: Bytes(data.to_ne_bytes().to_vec()), ..Mail::default() };
         let mut library = enrolled()?;
         match ask(&mut library, &Request::Put { name, flags, mail })? {
@@ -182,8 +192,5 @@ pub unsafe extern "C" fn pvm_lookup(
 pub unsafe extern "C" fn pvm_delete(name: *const c_char, request: c_int) -> c_int {
     // SAFETY: the caller's promise.
     let name = unsafe { string(name) }.ok_or(Code::BadParam);
-    finish(
-        "pvm_delete",
-        name.and_then(|name| ask_code(&Request::Delete { name, index: request.max(0) })),
-    )
+    finish("pvm_delete", name.and_then(|name| ask_code(&Request::Delete { name, index: request })))
 }

@@ -3,6 +3,7 @@
 pub mod buffer;
 pub mod group;
 pub mod handler;
+pub mod hostfile;
 pub mod machine;
 pub mod mailbox;
 pub mod message;

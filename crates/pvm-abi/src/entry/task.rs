@@ -183,6 +183,8 @@ pub unsafe extern "C" fn pvm_spawn(
             count,
             environment: environment(),
             folders: folders(),
+            host_folders: Vec::new(),
+            working: String::new(),
             output,
             trace: Destination::default(),
             context: library.context,

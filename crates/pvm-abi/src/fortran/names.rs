@@ -1,9 +1,11 @@
 //! Tasks and hosts by their names.
 
 use super::{Length, number, set, text};
-use crate::entry::machine::{pvm_addhosts, pvm_delhosts, pvm_hostsync, pvm_start_pvmd};
+use crate::entry::hostfile::pvm_start_pvmd;
+use crate::entry::machine::{pvm_addhosts, pvm_delhosts, pvm_hostsync};
 use crate::entry::task::{pvm_catchout, pvm_notify, pvm_spawn};
 use core::ffi::{CStr, c_char, c_int};
+use std::ffi::CString;
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pvmfspawn_(
@@ -53,16 +55,23 @@ pub unsafe extern "C" fn pvmfdelhost_(host: *const c_char, info: *mut c_int, len
     unsafe { set(info, of_host(host, length, pvm_delhosts)) };
 }
 
-/// The arguments are those of PVM's daemon, which is not there: they are not looked at.
+/// The arguments are words with blanks between them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pvmfstartpvmd_(
-    _arguments: *const c_char,
+    arguments: *const c_char,
     block: *const c_int,
     info: *mut c_int,
-    _length: Length,
+    length: Length,
 ) {
     // SAFETY: the caller's variables.
-    unsafe { set(info, pvm_start_pvmd(0, std::ptr::null(), number(block))) };
+    let line = unsafe { text(arguments, length) };
+    let words = line.to_bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let words: Vec<_> = words.filter_map(|word| CString::new(word).ok()).collect();
+    let pointers: Vec<_> = words.iter().map(|word| word.as_ptr()).collect();
+    // SAFETY: the caller's variables, and strings that live until the call is done.
+    unsafe {
+        set(info, pvm_start_pvmd(pointers.len() as c_int, pointers.as_ptr(), number(block)));
+    }
 }
 
 #[unsafe(no_mangle)]

@@ -1,6 +1,7 @@
 //! Hosts: those that there are, those that are being added, and what they report.
 
 use super::{ClientId, Effect, Machine};
+use crate::hostfile::{self, Line, Options};
 use crate::protocol::{Answer, HostLine, Report, VERSION};
 use crate::{Code, Tid, search, tid};
 use std::collections::BTreeSet;
@@ -23,6 +24,10 @@ pub(super) struct Adding {
 
 /// What PVM's code for a host with small end first and 64 bits is.
 const SIGNATURE: i32 = 0x0040_8841;
+/// A host's speed where nobody has said it.
+const USUAL_SPEED: i32 = 1000;
+/// Of so many hosts options are kept: a program that names new ones for ever gets an error.
+const MOST_OPTIONS: usize = 1 << 16;
 /// Hosts have 12 bits of a task identifier.
 const MAX_HOSTS: Tid = tid::HOST_MASK >> tid::LOCAL_BITS;
 /// Names of hosts are not longer (`HOST_NAME_MAX` is 64; a full name of the domain system 253).
@@ -38,6 +43,13 @@ pub(super) fn client_id(host: Tid, client: i64) -> Option<ClientId> {
 
 pub(super) fn host_of_client(client: ClientId) -> Tid {
     ((client >> CLIENT_BITS) as Tid) << tid::LOCAL_BITS
+}
+
+/// Whether it may be a word of a command: nothing that ssh would take for an option.
+fn is_word(name: &str) -> bool {
+    let usual = |byte: u8| byte.is_ascii_alphanumeric() || b"._-@:%".contains(&byte);
+    let fits = (1..=LONGEST_NAME).contains(&name.len());
+    fits && !name.starts_with('-') && name.bytes().all(usual)
 }
 
 /// The number of a client on its host.
@@ -98,7 +110,7 @@ impl Machine {
 
     /// The host of the name, as the task `of` means it.
     pub(super) fn host_named(&self, name: &str, of: Tid) -> Option<Tid> {
-        if name == "." || name == "localhost" {
+        if hostfile::is_here(name) {
             return Some(tid::host_of(of));
         }
         let named = self.hosts.iter().find(|(_, host)| host.name == name);
@@ -113,7 +125,7 @@ impl Machine {
             tid: *tid,
             name: host.name.clone(),
             arch: search::ARCH.to_owned(),
-            speed: 1000,
+            speed: self.options_of(&host.name).speed.unwrap_or(USUAL_SPEED),
             signature: SIGNATURE,
         };
         self.hosts.iter().filter(|(_, host)| host.ready).map(line).collect()
@@ -139,21 +151,56 @@ impl Machine {
         None
     }
 
-    fn add_host(&mut self, name: &str) -> Result<Tid, Code> {
-        // It becomes a word of a command: nothing that ssh would take for an option.
-        let usual = |byte: u8| byte.is_ascii_alphanumeric() || b"._-@:%".contains(&byte);
-        let fits = (1..=LONGEST_NAME).contains(&name.len());
-        if !fits || name.starts_with('-') || !name.bytes().all(usual) {
+    /// A name, and options behind it.
+    fn add_host(&mut self, line: &str) -> Result<Tid, Code> {
+        let Line { name, options } = Line::parse(line).map_err(|_| Code::BadParam)?;
+        let options = options.or(&self.options_of(&name));
+        let reached = options.reached(&name);
+        if !is_word(&name) || !is_word(&reached) {
             return Err(Code::BadParam);
         }
         let known = |host: &Host| host.name == name;
-        if matches!(name, "." | "localhost") || self.hosts.values().any(known) {
+        if hostfile::is_here(&name) || self.hosts.values().any(known) {
             return Err(Code::DupHost);
         }
         let tid = self.new_host().ok_or(Code::OutOfRes)?;
-        self.hosts.insert(tid, Host { name: name.to_owned(), ready: false });
-        self.out.push(Effect::Add(tid, name.to_owned()));
+        if options != Options::default() {
+            self.keep_options(name.clone(), options)?;
+        }
+        self.hosts.insert(tid, Host { name, ready: false });
+        self.out.push(Effect::Add(tid, reached));
         Ok(tid)
+    }
+
+    /// Lines of a hostfile whose hosts are not added by it.
+    pub(super) fn set_host_options(&mut self, lines: &[String]) -> Result<i32, Code> {
+        for line in lines {
+            let Line { mut name, options } = Line::parse(line).map_err(|_| Code::BadParam)?;
+            if let Some(first) =
+                self.hosts.get(&tid::FIRST_HOST).filter(|_| hostfile::is_here(&name))
+            {
+                name.clone_from(&first.name);
+            }
+            self.keep_options(name, options)?;
+        }
+        Ok(0)
+    }
+
+    fn keep_options(&mut self, name: String, options: Options) -> Result<(), Code> {
+        if name.len() > LONGEST_NAME {
+            return Err(Code::BadParam);
+        }
+        if self.host_options.len() >= MOST_OPTIONS && !self.host_options.contains_key(&name) {
+            return Err(Code::OutOfRes);
+        }
+        self.host_options.insert(name, options);
+        Ok(())
+    }
+
+    /// What is known of the host of the name.
+    pub(super) fn options_of(&self, name: &str) -> Options {
+        let known = |name| self.host_options.get(name);
+        known(name).or_else(|| known(hostfile::ALL)).cloned().unwrap_or_default()
     }
 
     fn new_host(&mut self) -> Option<Tid> {

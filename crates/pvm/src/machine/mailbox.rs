@@ -5,14 +5,16 @@ use crate::protocol::{ClassLine, Mail};
 use crate::{Code, Tid};
 use std::collections::BTreeMap;
 
-const PERSISTENT: i32 = 1;
-const MULTI_INSTANCE: i32 = 2;
+pub const PERSISTENT: i32 = 1;
+pub const MULTI_INSTANCE: i32 = 2;
 const OVERWRITABLE: i32 = 4;
 const FIRST_AVAIL: i32 = 8;
 const READ_AND_DELETE: i32 = 16;
 const WAIT_FOR_INFO: i32 = 32;
+/// Not of PVM: `pvm_insert` takes no other's place.
+pub const ONLY_NEW: i32 = 1 << (DIRECT_INDEX_SHIFT - 1);
 /// Flags above are an index: `PvmMboxDirectIndex`.
-const DIRECT_INDEX_SHIFT: u32 = 10;
+pub const DIRECT_INDEX_SHIFT: u32 = 10;
 
 #[derive(Debug)]
 struct Entry {
@@ -41,10 +43,11 @@ pub struct Mailbox {
 pub type Served = Vec<(ClientId, Mail)>;
 
 impl Mailbox {
-    /// Inserts a message; returns its index.
+    /// Inserts a message; returns its index. As PVM 3.4.6: one of several instances has the lowest index that is free; any other takes the
+    /// place of what is at its index, 0 unless the flags say which, if that is the task's own or may be overwritten.
     ///
     /// # Errors
-    /// The name is there, or somebody else's.
+    /// What is there is somebody else's, or the call (`ONLY_NEW`) takes nobody's place.
     pub fn put(
         &mut self,
         name: &str,
@@ -55,40 +58,19 @@ impl Mailbox {
         if name.is_empty() || flags < 0 {
             return Err(Code::BadParam);
         }
-        let direct = flags >> DIRECT_INDEX_SHIFT;
-        let flags = flags & ((1 << DIRECT_INDEX_SHIFT) - 1);
-        let class = self.classes.entry(name.to_owned()).or_default();
-        let first = class.values().next().map(|entry| entry.flags);
-        let several = flags & MULTI_INSTANCE != 0;
-        let index = match first {
-            None if direct > 0 => Err(Code::NotFound),
-            None => Ok(0),
-            // The first entry says what the class is.
-            Some(_) if direct > 0 => match class.get(&direct) {
-                Some(entry) if entry.flags & OVERWRITABLE != 0 || entry.owner == tid => Ok(direct),
-                Some(_) => Err(Code::Denied),
-                None => Err(Code::NotFound),
-            },
-            Some(of_class) if (of_class & MULTI_INSTANCE != 0) != several => Err(Code::Exists),
-            Some(_) if several => Ok((0..).find(|index| !class.contains_key(index)).unwrap_or(0)),
-            Some(of_class) if of_class & flags & OVERWRITABLE != 0 => Ok(0),
-            Some(_)
-                if class
-                    .get(&0)
-                    .is_some_and(|entry| entry.owner == tid && flags & OVERWRITABLE != 0) =>
-            {
-                Ok(0)
+        let asked = flags >> DIRECT_INDEX_SHIFT;
+        let there = self.classes.get(name);
+        let at = |index| there.and_then(|class| class.get(&index));
+        let index = match at(asked) {
+            _ if flags & MULTI_INSTANCE != 0 && flags & ONLY_NEW == 0 => {
+                (asked..).find(|index| at(*index).is_none()).ok_or(Code::OutOfRes)?
             }
-            Some(_) if flags & OVERWRITABLE != 0 => Err(Code::Denied),
-            Some(_) => Err(Code::Exists),
+            None => asked,
+            Some(entry) if flags & ONLY_NEW == 0 && may_change(entry, tid) => asked,
+            Some(_) => return Err(Code::Denied),
         };
-        if class.is_empty() && index.is_err() {
-            self.classes.remove(name);
-        }
-        let index = index?;
-        if let Some(class) = self.classes.get_mut(name) {
-            class.insert(index, Entry { owner: tid, flags, mail });
-        }
+        let class = self.classes.entry(name.to_owned()).or_default();
+        class.insert(index, Entry { owner: tid, flags: flags & !ONLY_NEW, mail });
         Ok((index, self.serve(name)))
     }
 
@@ -119,7 +101,7 @@ impl Mailbox {
         if flags & READ_AND_DELETE == 0 {
             return Ok(entry.mail.clone());
         }
-        if !may_delete(entry, tid) {
+        if !may_change(entry, tid) {
             return Err(Code::Denied);
         }
         let entry = class.remove(&index).ok_or(Code::NotFound)?;
@@ -161,7 +143,7 @@ impl Mailbox {
         }
         let class = self.classes.get_mut(name).ok_or(Code::NotFound)?;
         let entry = class.get(&index).ok_or(Code::NotFound)?;
-        if !may_delete(entry, tid) {
+        if !may_change(entry, tid) {
             return Err(Code::Denied);
         }
         class.remove(&index);
@@ -204,8 +186,9 @@ impl Mailbox {
     }
 }
 
-fn may_delete(entry: &Entry, tid: Tid) -> bool {
-    entry.owner == tid || entry.owner == 0 || entry.flags & OVERWRITABLE != 0
+/// Also what has no owner any more is locked, until the virtual machine is reset.
+fn may_change(entry: &Entry, tid: Tid) -> bool {
+    entry.owner == tid || entry.flags & OVERWRITABLE != 0
 }
 
 /// `*` and `?` as in a shell; everything else is itself, anywhere in the name as regular expressions match.
@@ -249,11 +232,12 @@ mod tests {
     fn a_default_entry_is_there_once_and_goes_with_its_owner() {
         let mut mailbox = Mailbox::default();
         assert_eq!(mailbox.put("n", 1, 0, mail(1)).expect("puts").0, 0);
-        assert_eq!(mailbox.put("n", 2, 0, mail(2)), Err(Code::Exists));
+        assert_eq!(mailbox.put("n", 2, 0, mail(2)), Err(Code::Denied));
         assert_eq!(mailbox.put("n", 2, OVERWRITABLE, mail(2)), Err(Code::Denied));
+        assert_eq!(mailbox.put("n", 1, 0, mail(5)).expect("its own").0, 0);
         assert_eq!(mailbox.delete("n", 2, 0), Err(Code::Denied));
         assert_eq!(mailbox.fetch("n", 0, 2, 0, READ_AND_DELETE), Err(Code::Denied));
-        assert_eq!(mailbox.fetch("n", 0, 2, 0, 0), Ok(Some(mail(1))));
+        assert_eq!(mailbox.fetch("n", 0, 2, 0, 0), Ok(Some(mail(5))));
         mailbox.gone(1, 1);
         assert_eq!(mailbox.fetch("n", 0, 2, 0, 0), Err(Code::NotFound));
         assert!(mailbox.names("").is_empty());
@@ -269,6 +253,44 @@ mod tests {
         assert_eq!(mailbox.fetch("n", 0, 2, 1, FIRST_AVAIL), Ok(Some(mail(2))));
         assert_eq!(mailbox.fetch("n", 0, 2, 1, 0), Err(Code::NotFound));
         assert_eq!(mailbox.put("n", 2, MULTI_INSTANCE, mail(9)).expect("puts").0, 1);
+    }
+
+    /// Calls of two tasks (1, and 2 whose entries are locked) and their answers, as PVM 3.4.6 gave them.
+    #[test]
+    fn indices_and_owners_are_as_in_pvm() {
+        let direct = |index: i32| index << DIRECT_INDEX_SHIFT;
+        let (multi, over) = (MULTI_INSTANCE, OVERWRITABLE);
+        let denied = Err(Code::Denied);
+        let mut mailbox = Mailbox::default();
+        for (tid, name, flags, answer) in [
+            (1, "d", direct(3), Ok(3)),
+            (1, "d", direct(5) | multi, Ok(5)),
+            (1, "d", multi, Ok(0)),
+            (1, "d", multi, Ok(1)),
+            (1, "d", 0, Ok(0)),
+            (1, "d", direct(3) | multi, Ok(4)),
+            (2, "d", 0, denied),
+            (2, "d", direct(3), denied),
+            (2, "d", direct(9), Ok(9)),
+            (2, "f", multi | over, Ok(0)),
+            (2, "f", multi | over, Ok(1)),
+            (1, "f", direct(1) | multi, Ok(2)),
+            (1, "f", direct(1), Ok(1)),
+            (1, "f", 0, Ok(0)),
+            (2, "f", 0, denied),
+            (1, "i", ONLY_NEW | multi | direct(5), Ok(5)),
+            (1, "i", ONLY_NEW | multi | direct(5), denied),
+            (1, "i", direct(5), Ok(5)),
+        ] {
+            let got = mailbox.put(name, tid, flags, mail(0)).map(|(index, _)| index);
+            assert_eq!(got, answer, "task {tid}, {name}, flags {flags:x}");
+        }
+        let class = mailbox.names("^i").remove(0);
+        assert_eq!((class.indices, class.flags), (vec![5], vec![direct(5)]));
+        mailbox.put("p", 1, PERSISTENT, mail(1)).expect("puts");
+        mailbox.gone(1, 1);
+        assert_eq!(mailbox.delete("p", 2, 0), Err(Code::Denied));
+        assert_eq!(mailbox.put("p", 2, over, mail(2)), Err(Code::Denied));
     }
 
     #[test]

@@ -5,12 +5,13 @@
 
 mod groups;
 mod hosts;
-mod mailbox;
+pub mod mailbox;
 mod notify;
 mod spawn;
 #[cfg(test)]
 mod tests;
 
+use crate::hostfile::Options;
 use crate::protocol::{
     Answer, Destination, Hello, Identity, Mail, OUTPUT_EOF, OUTPUT_NEW, Order, Request, TaskLine,
     VERSION,
@@ -61,6 +62,8 @@ pub struct Machine {
     /// Where the next task is started that may be anywhere.
     next_host: Tid,
     adding: Vec<Adding>,
+    /// What hostfiles say of hosts, by name.
+    host_options: BTreeMap<String, Options>,
     spawning: Vec<spawn::Spawning>,
     /// Who waits for the time of a host.
     clocks: Vec<(ClientId, Tid)>,
@@ -92,6 +95,7 @@ impl Machine {
             last_host: tid::FIRST_HOST,
             next_host: 0,
             adding: Vec::new(),
+            host_options: BTreeMap::new(),
             spawning: Vec::new(),
             clocks: Vec::new(),
             nonce,
@@ -345,6 +349,7 @@ impl Machine {
                 self.notify(Watch { watcher: tid, tag, context }, what, count, &tids).and_then(code)
             }
             Request::AddHosts { names } => Ok(self.add_hosts(client, &names)),
+            Request::HostOptions { lines } => self.set_host_options(&lines).and_then(code),
             Request::DeleteHosts { names } => Ok(Some(self.delete_hosts(&names))),
             Request::NewContext {} => self.new_context().and_then(code),
             Request::FreeContext { context } if self.contexts.remove(&context) => code(0),
@@ -362,7 +367,7 @@ impl Machine {
                 Ok(mail.map(|mail| Answer::Mail { mail }))
             }
             Request::Delete { name, index } => {
-                self.mailbox.delete(&name, tid, index).and_then(|()| code(0))
+                self.mailbox.delete(&name, tid, index).and_then(|()| code(index))
             }
             Request::Names { pattern } => {
                 Ok(Some(Answer::Classes { classes: self.mailbox.names(&pattern) }))

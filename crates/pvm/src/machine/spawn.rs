@@ -94,7 +94,11 @@ impl Machine {
             trace: start.trace.clone(),
         };
         self.tasks.insert(tid, task);
-        self.order(host, Order::Start { tid, start: start.clone() });
+        let mut start = start.clone();
+        if let Some(name) = self.hosts.get(&host).map(|host| &host.name) {
+            self.options_of(name).apply(&mut start);
+        }
+        self.order(host, Order::Start { tid, start });
         Ok(tid)
     }
 

@@ -198,6 +198,43 @@ fn two_hosts() -> (Fixture, Tid, Tid) {
 }
 
 #[test]
+fn options_of_a_hostfile_hold_for_its_hosts_and_those_that_are_added_later() {
+    let mut f = Fixture::new();
+    f.enroll(1, 0);
+    let lines = ["here wd=/w sp=3", "known lo=u ip=way ep=/e", "* wd=/all"].map(str::to_owned);
+    assert_eq!(f.code(1, Request::HostOptions { lines: lines.to_vec() }), 0);
+    let names = ["known", "new wd=/own", "other", "bad xx=1", "bad lo=-o"].map(str::to_owned);
+    assert!(f.ask(1, Request::AddHosts { names: names.to_vec() }).is_empty());
+    let added = |number: i32, word: &str| Effect::Add(number << tid::LOCAL_BITS, word.into());
+    assert_eq!(f.others, [added(2, "u@way"), added(3, "new"), added(4, "other")]);
+    for host in 2..=4 {
+        f.machine.report(host << tid::LOCAL_BITS, Report::Ready { version: VERSION });
+    }
+    let wrong = Code::BadParam.number();
+    let tids = [2, 3, 4].map(|host| host << tid::LOCAL_BITS).into_iter().chain([wrong; 2]);
+    assert_eq!(f.settle(), [(1, Answer::Tids { tids: tids.collect() })]);
+    f.others.clear();
+    let start = Start { program: "later".into(), count: 4, ..Start::default() };
+    assert!(f.ask(1, Request::Spawn { start }).is_empty());
+    let places = f.others.iter().map(|effect| match effect {
+        Effect::Order(host, Order::Start { start, .. }) => {
+            (host >> tid::LOCAL_BITS, &start.working[..], start.host_folders.join(":"))
+        }
+        other => panic!("{other:?}"),
+    });
+    let mut places = places.collect::<Vec<_>>();
+    places.sort();
+    let none = String::new;
+    assert_eq!(
+        places,
+        [(1, "/w", none()), (2, "", "/e".into()), (3, "/own", none()), (4, "/all", none())]
+    );
+    let answers = f.ask(1, Request::Config {});
+    let [(1, Answer::Hosts { hosts })] = &answers[..] else { panic!("{answers:?}") };
+    assert_eq!(hosts.iter().map(|host| host.speed).collect::<Vec<_>>(), [3, 1000, 1000, 1000]);
+}
+
+#[test]
 fn a_message_to_another_host_says_who_has_sent_it() {
     let (mut f, first, second) = two_hosts();
     let mail = Mail { source: 7, tag: 3, ..Mail::default() };
