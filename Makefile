@@ -94,7 +94,7 @@ long-run: build ## treecode for hours (HPVM_LONG_RUN_SECONDS, 7200) while ranks 
 	@HPVM_PREFIX=$(abspath $(STAGE)) $(CARGO) test -p hpvm-tests --test jobs -- \
 	    --ignored --nocapture --test-threads 1 long_run::
 
-vm: build ## what this kernel lacks, in a virtual machine: NFS, quotas, limits of control groups (20 minutes where the processor is emulated)
+vm: build ## what this kernel lacks, in a virtual machine: NFS, quotas, limits of control groups (half an hour where the processor is emulated)
 	@scripts/vm test $(STAGE) $(TEST)
 
 conformance: build ## C programs of tests/conformance on the built library

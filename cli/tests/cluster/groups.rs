@@ -1,17 +1,23 @@
 //! Control groups of jobs. Where this machine lets us make some, all of a job is in one and ends with it;
 //! where it does not, the same jobs end in the same ways, and the doctor says why.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use hpvm_queue::stepd::cgroup;
 use hpvm_queue::stepd::record::{self, Folder};
 
 use crate::common;
+use crate::nodes::Cluster;
 use crate::server::Server;
 
-/// The group of a job's first attempt, by its record.
-fn group(server: &Server, id: i64) -> Option<PathBuf> {
-    let folder = Folder(server.data().join("jobs").join(id.to_string()));
+/// Takes memory until it is ended.
+const EATS: &str = "x = []\nwhile True: x.append(bytearray(b'x') * (1 << 20))";
+/// Two that never wait.
+const SPINS: &str = "(while :; do :; done) & while :; do :; done";
+
+/// The group of a job's first attempt, by its record in the data folder of whoever supervises it.
+fn group(data: &Path, id: i64) -> Option<PathBuf> {
+    let folder = Folder(data.join("jobs").join(id.to_string()));
     let launch = || record::read(&folder).unwrap().and_then(|seen| seen.launch);
     assert!(common::until(|| launch().is_some()), "job {id} is not launched");
     launch().and_then(|launch| launch.cgroup)
@@ -31,7 +37,7 @@ fn all_of_a_job_is_in_its_group_and_ends_with_it() {
         let id = server.submit(&["bash", "-c", script]);
         let written = || server.good(&["logs", &id.to_string()]) == "here\n";
         assert!(common::until(written));
-        (id, group(&server, id))
+        (id, group(&server.data(), id))
     };
     let is_whole = |folder: &Option<PathBuf>| {
         assert_eq!(folder.is_some(), home().is_ok());
@@ -62,8 +68,14 @@ fn all_of_a_job_is_in_its_group_and_ends_with_it() {
 #[test]
 fn too_much_memory_is_said_in_a_sentence() {
     let server = Server::start();
-    let eats = "x = []\nwhile True: x.append(bytearray(b'x') * (1 << 20))";
-    let id = server.submit(&["--mem", "100M", "-t", "2", "python3", "-c", eats]);
+    let id = server.submit(&["--mem", "100M", "-t", "2", "python3", "-c", EATS]);
+    ends_over_its_memory(&server, id);
+    server.nothing_left();
+}
+
+/// Waits for the end of a job that has asked for 100 MiB and wanted more.
+#[track_caller]
+fn ends_over_its_memory(server: &Server, id: i64) {
     let ended = server.until(id, "ended");
     assert_eq!(
         (&ended["outcome"]["kind"], &ended["exit_code"]),
@@ -110,10 +122,9 @@ fn by_kernel() -> bool {
 fn a_job_over_its_memory_ends_alone_also_without_its_server() {
     let mut server = Server::start();
     let other = server.submit(&["--mem", "100M", "bash", "-c", "echo here; sleep 1000"]);
-    let eats = "import os, time\nwhile not os.path.exists('go'): time.sleep(0.05)\nx = []\n\
-                while True: x.append(bytearray(b'x') * (1 << 20))";
-    let id = server.submit(&["--mem", "100M", "python3", "-c", eats]);
-    let (mine, its) = (group(&server, id), group(&server, other));
+    let eats = format!("import os, time\nwhile not os.path.exists('go'): time.sleep(0.05)\n{EATS}");
+    let id = server.submit(&["--mem", "100M", "python3", "-c", &eats]);
+    let (mine, its) = (group(&server.data(), id), group(&server.data(), other));
     assert!(common::until(|| server.good(&["logs", &other.to_string()]) == "here\n"));
     server.end(libc::SIGKILL);
     std::fs::write(server.dir.path().join("go"), "").unwrap();
@@ -166,10 +177,16 @@ fn the_kernel_keeps_processors() {
         return;
     }
     let server = Server::start();
-    // Two that never wait, on one processor.
-    let spins = "(while :; do :; done) & while :; do :; done";
-    let id = server.submit(&["-n", "1", "-c", "1", "bash", "-c", spins]);
-    let folder = group(&server, id).expect("a group");
+    let id = server.submit(&["-n", "1", "-c", "1", "bash", "-c", SPINS]);
+    is_slowed_down(&group(&server.data(), id).expect("a group"));
+    server.good(&["cancel", &id.to_string()]);
+    assert_eq!(server.until(id, "ended")["outcome"]["kind"], "cancelled");
+    server.nothing_left();
+}
+
+/// Waits until the kernel has held up what wants two processors in a group of one.
+#[track_caller]
+fn is_slowed_down(folder: &Path) {
     let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap_or_default();
     assert_eq!(read("cpu.max").trim(), "100000 100000");
     let number = |name: &str| -> u64 {
@@ -178,9 +195,28 @@ fn the_kernel_keeps_processors() {
         line.trim().parse().unwrap()
     };
     assert!(common::until(|| number("nr_throttled ") > 5), "{}", read("cpu.stat"));
+}
+
+/// The supervisors of `hpvm node` make groups on its host, and what they tell reaches the server.
+#[test]
+fn hpvm_node_keeps_the_limits_of_its_host() {
+    let cluster = Cluster::start(&["n1"]);
+    let server = &cluster.server;
+    let words = ["-w", "n1", "--mem", "100M", "-t", "2", "python3", "-c", EATS];
+    let id = server.submit(&words);
+    ends_over_its_memory(server, id);
+    assert_eq!(server.show(id)["hosts"][0], "n1");
+    let id = server.submit(&["-w", "n1", "-n", "1", "-c", "1", "bash", "-c", SPINS]);
+    let folder = group(&cluster.data(0), id);
+    assert_eq!(folder.is_some(), home().is_ok());
+    if let Some(folder) = folder.as_ref().filter(|_| by_kernel()) {
+        is_slowed_down(folder);
+    }
     server.good(&["cancel", &id.to_string()]);
     assert_eq!(server.until(id, "ended")["outcome"]["kind"], "cancelled");
-    server.nothing_left();
+    let gone = || folder.as_ref().is_none_or(|folder| !folder.exists());
+    assert!(common::until(gone), "{folder:?}");
+    cluster.nothing_left();
 }
 
 #[test]

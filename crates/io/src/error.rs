@@ -25,7 +25,8 @@ pub fn class_of(error: &io::Error) -> Class {
 
 /// The error of a system call that failed: what was to be done, with which file, and why not.
 pub fn of(doing: &str, path: &Path, error: &io::Error) -> Error {
-    Error::new(class_of(error), format!("{doing} '{}': {error}", shown(path)))
+    let text = format!("{doing} '{}': {error}", shown(path));
+    Error::of_system(class_of(error), error.raw_os_error().unwrap_or(0), text)
 }
 
 /// A file's name for people: control characters are escaped.

@@ -131,6 +131,10 @@ impl File {
 
     /// Cuts the file or makes it longer; what is new reads as zeros.
     pub fn set_size(&self, size: u64) -> Result<()> {
+        if self.is_remote() {
+            // A host that remembers this very size would not tell the server, where others have changed it since.
+            let _ = filesystem::size_at_server(&self.inner);
+        }
         self.inner.set_len(size).map_err(|e| self.failed("cannot change the size of", &e))
     }
 

@@ -1,6 +1,7 @@
 //! Errors and error classes (MPI 5.0, section 9.4), with the numbers of the standard ABI.
 use std::borrow::Cow;
 use std::fmt;
+use std::num::NonZeroU16;
 
 /// The result of every fallible operation of the MPI layer.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -17,19 +18,32 @@ pub struct Error {
     /// What a function of the program returned: calls return that very code, which may be one
     /// that the program added.
     returned: Option<i32>,
+    /// What the system said, by its number (`errno`), where a call of the system has failed.
+    system: Option<NonZeroU16>,
 }
 
 impl Error {
     /// An error of `class` explained by `text`.
     pub fn new(class: Class, text: impl Into<Cow<'static, str>>) -> Self {
-        Self { class, text: text.into(), returned: None }
+        Self { class, text: text.into(), returned: None, system: None }
+    }
+
+    /// The same, of a call of the system that failed with `errno`: other ranks are told it, too.
+    pub fn of_system(class: Class, errno: i32, text: impl Into<Cow<'static, str>>) -> Self {
+        let system = u16::try_from(errno).ok().and_then(NonZeroU16::new);
+        Self { system, ..Self::new(class, text) }
+    }
+
+    /// What the system said (`errno`), where it was the system.
+    pub fn system(&self) -> Option<NonZeroU16> {
+        self.system
     }
 
     /// The error of a function of the program that returned `code`, of class [`Class::Other`] when
     /// the code is none of the predefined ones.
     pub fn returned(code: i32, text: impl Into<Cow<'static, str>>) -> Self {
         let class = Class::from_code(code).unwrap_or(Class::Other);
-        Self { class, text: text.into(), returned: Some(code) }
+        Self { returned: Some(code), ..Self::new(class, text) }
     }
 
     /// What a call returns: the ABI number of the class, or the program's own code.

@@ -6,8 +6,8 @@ use crate::body::coll;
 use crate::generated::constants::*;
 use crate::object::file::FileObject;
 use core::ffi::c_int;
+use hpvm_mpi::Class;
 use hpvm_mpi::error::Result;
-use hpvm_mpi::{Class, Error};
 
 /// Waits until all ranks of the file are here.
 pub fn barrier(comm: MPI_Comm) -> Result<()> {
@@ -159,11 +159,14 @@ pub fn together_with<R>(
     Ok((result, all.into_iter().map(|[_, a, b]| [a, b]).collect()))
 }
 
+/// How a step has ended: the error's code, and above it what the system said.
 fn code_of<R>(mine: &Result<R>) -> u64 {
-    mine.as_ref().err().map_or(MPI_SUCCESS, Error::code) as u64
+    let Err(error) = mine else { return MPI_SUCCESS as u64 };
+    let system = error.system().map_or(0, |errno| errno.get());
+    u64::from(system) << 32 | u64::from(error.code() as u32)
 }
 
-/// The own result, unless a rank has an error by these codes.
+/// The own result, unless a rank has an error by these codes ([`code_of`]).
 fn unless_failed<R>(
     mine: Result<R>,
     mut codes: impl Iterator<Item = u64>,
@@ -174,11 +177,15 @@ fn unless_failed<R>(
     match codes.by_ref().enumerate().find(|(_, code)| *code != success) {
         None => Ok(result),
         Some((rank, code)) => {
-            let class = Class::from_code(code as c_int).unwrap_or(Class::Other);
+            let class = Class::from_code(code as u32 as c_int).unwrap_or(Class::Other);
             let at =
                 file.map(|file| format!(" with '{}'", hpvm_io::error::shown(file.file.path())));
             let at = at.unwrap_or_default();
-            Err(wrong(class, format!("rank {rank} of those that take part failed{at}")))
+            let said = match (code >> 32) as c_int {
+                0 => String::new(),
+                errno => format!(": {}", std::io::Error::from_raw_os_error(errno)),
+            };
+            Err(wrong(class, format!("rank {rank} of those that take part failed{at}{said}")))
         }
     }
 }

@@ -11,13 +11,27 @@ use hpvm_tests::process::Outcome;
 use super::{LONG, ext4, inside, nfs, until, well};
 use crate::common::{conformance, folder, number_after, prefix, program, run_within, tell};
 
-/// The folders of the server: a disk, and a small one.
+/// The folders of the server: a disk, a small one, and one where a quota bounds the user that all clients are.
 const EXPORT: &str = "/mnt/export";
 const SMALL: &str = "/mnt/export/small";
+const QUOTA: &str = "/mnt/export/quota";
+/// Who that is.
+const USER: &str = "65534";
 /// Where clients have them, by the version of NFS.
-const MOUNTS: [(&str, &str, &str); 2] =
-    [("4.2", "/mnt/nfs4", "/mnt/small4"), ("3", "/mnt/nfs3", "/mnt/small3")];
+const MOUNTS: [Mounted; 2] = [
+    Mounted { version: "4.2", large: "/mnt/nfs4", small: "/mnt/small4", quota: "/mnt/quota4" },
+    Mounted { version: "3", large: "/mnt/nfs3", small: "/mnt/small3", quota: "/mnt/quota3" },
+];
 const SERVER: u32 = 3;
+/// No files.
+const NOTHING: [&str; 0] = [];
+
+struct Mounted {
+    version: &'static str,
+    large: &'static str,
+    small: &'static str,
+    quota: &'static str,
+}
 
 struct Nfs {
     hosts: Hosts,
@@ -26,7 +40,10 @@ struct Nfs {
 /// One server for all tests: the machine ends with them.
 fn served() -> &'static Nfs {
     static NFS: OnceLock<Nfs> = OnceLock::new();
-    NFS.get_or_init(Nfs::up)
+    let nfs = NFS.get_or_init(Nfs::up);
+    // Of a test that has failed.
+    nfs.left();
+    nfs
 }
 
 impl Nfs {
@@ -39,27 +56,46 @@ impl Nfs {
         for host in 1..=3 {
             nfs.on(host, &[&tool(), "prepare"]);
         }
-        let disks =
-            [(EXPORT, ext4(300 << 10, &[])), (SMALL, ext4(1 << 10, &["-O", "^has_journal"]))];
-        for (number, (place, disk)) in disks.iter().enumerate() {
-            nfs.on(SERVER, &["mkdir", "-p", place]);
-            nfs.on(SERVER, &["mount", "-o", "loop", disk.to_str().unwrap(), place]);
-            nfs.on(SERVER, &["chmod", "1777", place]);
-            nfs.on(SERVER, &[&tool(), "export", place, &number.to_string()]);
-        }
+        nfs.exports();
         nfs.on(SERVER, &[&tool(), "serve"]);
-        let server = nfs.hosts.name(SERVER);
         for host in [1, 2] {
-            for (version, large, small) in MOUNTS {
-                // Version 4 sees the folder of number 0 as the top.
-                let (top, inner) = if version == "3" { (EXPORT, SMALL) } else { ("/", "/small") };
-                for (folder, place) in [(top, large), (inner, small)] {
-                    let what = format!("{server}:{folder}");
-                    nfs.on(host, &[&tool(), "mount", &what, version, place]);
-                }
-            }
+            nfs.mounts(host);
         }
         nfs
+    }
+
+    /// The disks of the server.
+    fn exports(&self) {
+        let counts = ["-O", "quota", "-E", "quotatype=usrquota"];
+        let squashes = format!("all_squash,anonuid={USER},anongid={USER}");
+        let disks = [
+            (EXPORT, ext4(300 << 10, &[]), "loop", "no_root_squash"),
+            (SMALL, ext4(1 << 10, &["-O", "^has_journal"]), "loop", "no_root_squash"),
+            (QUOTA, ext4(64 << 10, &counts), "loop,usrquota", &squashes),
+        ];
+        for (number, (place, disk, mounting, options)) in disks.iter().enumerate() {
+            self.on(SERVER, &["mkdir", "-p", place]);
+            self.on(SERVER, &["mount", "-o", mounting, disk.to_str().unwrap(), place]);
+            self.on(SERVER, &["chmod", "1777", place]);
+            self.on(SERVER, &[&tool(), "export", place, &number.to_string(), options]);
+        }
+        self.on(SERVER, &["setquota", "-u", USER, "0", "1024", "0", "0", QUOTA]);
+    }
+
+    /// What a client mounts.
+    fn mounts(&self, host: u32) {
+        let server = self.hosts.name(SERVER);
+        for Mounted { version, large, small, quota } in MOUNTS {
+            for (folder, place) in [(EXPORT, large), (SMALL, small), (QUOTA, quota)] {
+                // Version 4 sees the folder of number 0 as the top.
+                let seen = match version {
+                    "3" => folder,
+                    _ => folder.strip_prefix(EXPORT).filter(|rest| !rest.is_empty()).unwrap_or("/"),
+                };
+                let what = format!("{server}:{seen}");
+                self.on(host, &[&tool(), "mount", &what, version, place]);
+            }
+        }
     }
 
     /// A command on a host; gives its output.
@@ -79,7 +115,7 @@ impl Nfs {
         let mut command = self.hosts.command(1, prefix().join("bin/mpirun"));
         command.args(["-H", &list.join(","), "-n", &ranks.to_string(), "--map-by", "node"]);
         command.args(["--oversubscribe", "-x", "TMPDIR", "--launch-agent"]).arg(Hosts::agent());
-        command.arg(program).args(words);
+        command.arg(program).args(words).env("TMPDIR", "/tmp");
         command
     }
 
@@ -103,9 +139,10 @@ fn part(nfs: &Nfs, part: &str, folder: &str) -> Outcome {
 #[ignore = "make vm"]
 fn what_one_host_writes_the_others_read() {
     let nfs = served();
-    for (version, folder, _) in MOUNTS {
+    for Mounted { version, large, .. } in MOUNTS {
         for name in ["neighbours", "gathered", "alone", "atomic", "shared", "remembered"] {
-            let outcome = part(nfs, name, folder);
+            tell(&format!("{version} {name}"));
+            let outcome = part(nfs, name, large);
             let said = &outcome.output;
             assert!(
                 outcome.code == Some(0) && said.contains("mounts: well"),
@@ -121,17 +158,18 @@ fn what_one_host_writes_the_others_read() {
 #[ignore = "make vm"]
 fn conformance_programs() {
     let nfs = served();
-    for (version, folder, _) in MOUNTS {
+    for Mounted { version, large, .. } in MOUNTS {
         for name in ["io_basic", "io_together", "io_nonblocking", "thread_files"] {
+            tell(&format!("{version} {name}"));
             let mut command = nfs.job(2, 2, &conformance(name), &[]);
-            command.env("TMPDIR", folder);
+            command.env("TMPDIR", large);
             let outcome = run_within(command, LONG);
             let said = &outcome.output;
             assert!(
                 outcome.code == Some(0) && said.contains("No errors"),
                 "{version} {name}: {said}"
             );
-            assert!(nfs.left().is_empty(), "{version} {name} leaves files");
+            assert_eq!(nfs.left(), NOTHING, "{version} {name}");
         }
     }
 }
@@ -141,27 +179,33 @@ fn conformance_programs() {
 #[ignore = "make vm"]
 fn a_server_that_does_not_answer_for_a_while_only_delays() {
     let nfs = served();
-    let command = nfs.job(2, 3, &program("mounts"), &["neighbours", MOUNTS[0].1]);
-    std::thread::scope(|scope| {
-        let job = scope.spawn(|| run_within(command, LONG));
-        until("the file", || nfs.on(SERVER, &["ls", EXPORT]).contains("neighbours"));
-        nfs.hosts.link(SERVER, "net0", false);
-        std::thread::sleep(std::time::Duration::from_secs(3));
-        nfs.hosts.link(SERVER, "net0", true);
-        let outcome = job.join().expect("a job");
-        assert_eq!(outcome.code, Some(0), "{}", outcome.output);
-    });
-    assert_eq!(nfs.left(), ["neighbours"]);
+    for Mounted { version, large, .. } in MOUNTS {
+        tell(version);
+        let command = nfs.job(2, 3, &program("mounts"), &["neighbours", large]);
+        std::thread::scope(|scope| {
+            let job = scope.spawn(|| run_within(command, LONG));
+            let there = || nfs.on(SERVER, &["ls", EXPORT]).contains("neighbours");
+            until("the file", || there() || job.is_finished());
+            nfs.hosts.link(SERVER, "net0", false);
+            std::thread::sleep(std::time::Duration::from_secs(3));
+            // It has hundreds of round trips before it.
+            let waits = !job.is_finished();
+            nfs.hosts.link(SERVER, "net0", true);
+            let outcome = job.join().expect("a job");
+            assert!(waits && outcome.code == Some(0), "{version}: {}", outcome.output);
+        });
+        assert_eq!(nfs.left(), ["neighbours"], "{version}");
+    }
 }
 
 #[test]
 #[ignore = "make vm"]
 fn a_file_that_is_removed_at_the_server_is_an_error_and_nobody_hangs() {
     let nfs = served();
-    for (version, mount, _) in MOUNTS {
+    for Mounted { version, large, .. } in MOUNTS {
         let signs = folder("signs").join("sign");
         let signs = signs.to_str().expect("a path of plain characters");
-        let command = nfs.job(2, 3, &program("mounts"), &["removed", mount, signs]);
+        let command = nfs.job(2, 3, &program("mounts"), &["removed", large, signs]);
         let outcome = std::thread::scope(|scope| {
             let job = scope.spawn(|| run_within(command, LONG));
             until("the question", || {
@@ -175,7 +219,7 @@ fn a_file_that_is_removed_at_the_server_is_an_error_and_nobody_hangs() {
         assert!(outcome.code == Some(0) && said.contains("mounts: well"), "{version}: {said}");
         // Version 4 tells the server which files are open.
         assert!(version != "3" || said.contains("removed: stale"), "{version}: {said}");
-        assert!(nfs.left().is_empty(), "{version}");
+        assert_eq!(nfs.left(), NOTHING, "{version}");
     }
 }
 
@@ -183,8 +227,8 @@ fn a_file_that_is_removed_at_the_server_is_an_error_and_nobody_hangs() {
 #[ignore = "make vm"]
 fn a_rank_that_is_killed_leaves_no_lock() {
     let nfs = served();
-    for (version, folder, _) in MOUNTS {
-        let mut command = nfs.job(2, 2, &program("mounts"), &["killed", folder]);
+    for Mounted { version, large, .. } in MOUNTS {
+        let mut command = nfs.job(2, 2, &program("mounts"), &["killed", large]);
         let mut job: Child = command.stdout(Stdio::piped()).spawn().expect("a job");
         let mut said = String::new();
         let mut lines = std::io::BufReader::new(job.stdout.take().expect("its output"));
@@ -211,21 +255,35 @@ fn first_process(nfs: &Nfs) -> String {
     std::fs::read_to_string(path).expect("a process").trim().to_string()
 }
 
+/// The program `full` on both clients, which go past their memory and hear at once, and on one, which hears when it writes back.
+fn fills(nfs: &Nfs, version: &str, folder: &str, what: &str) {
+    for (hosts, ranks, when) in [(2, 3, "at once"), (1, 2, "late")] {
+        let label = format!("{version}, {hosts} hosts");
+        tell(&label);
+        let file = format!("{folder}/file");
+        let command = nfs.job(hosts, ranks, &program("full"), &[&file, what, when]);
+        let outcome = run_within(command, LONG);
+        let said = &outcome.output;
+        assert!(outcome.code == Some(0) && said.contains("full: well"), "{label}: {said}");
+        assert_eq!(nfs.left(), NOTHING, "{label}");
+    }
+}
+
 #[test]
 #[ignore = "make vm"]
 fn a_full_export_is_an_error_of_all_that_must_know() {
     let nfs = served();
-    for (version, _, small) in MOUNTS {
-        // Several hosts go past their memory, and hear at once; one hears when it writes back.
-        for (hosts, ranks, when) in [(2, 3, "at once"), (1, 2, "late")] {
-            let file = format!("{small}/file");
-            let outcome =
-                run_within(nfs.job(hosts, ranks, &program("full"), &[&file, "device", when]), LONG);
-            let said = &outcome.output;
-            let label = format!("{version}, {hosts} hosts");
-            tell(&label);
-            assert!(outcome.code == Some(0) && said.contains("full: well"), "{label}: {said}");
-            assert!(nfs.left().is_empty(), "{label}");
-        }
+    for Mounted { version, small, .. } in MOUNTS {
+        fills(nfs, version, small, "device");
+    }
+}
+
+/// Whoever the clients' processes are, the server takes them for the user that the quota counts.
+#[test]
+#[ignore = "make vm"]
+fn a_quota_at_the_server_is_an_error_of_all_that_must_know() {
+    let nfs = served();
+    for Mounted { version, quota, .. } in MOUNTS {
+        fills(nfs, version, quota, "quota");
     }
 }

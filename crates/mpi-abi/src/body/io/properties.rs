@@ -135,7 +135,13 @@ pub unsafe fn file_sync(fh: MPI_File) -> c_int {
             return striped.sync(file);
         }
         let synced = check_writable(file).and_then(|()| file.file.sync());
-        agree::together(file, synced)?;
+        let told = agree::together(file, synced);
+        if told.is_err() {
+            // The system tells each descriptor of what it could not write back, also of what another rank has written when this one
+            // had synced. All have been told now: a later call, for which there is room, shall not tell it again.
+            let _ = file.file.sync();
+        }
+        told?;
         // What all have brought to the device is there for all.
         file.file.refresh();
         Ok(())
