@@ -23,7 +23,11 @@ const ABOVE: [(&str, &str, &[&str]); 3] = [
         ],
     ),
     // A request's operation may be a collective; reductions by functions of the program wait to be run.
-    ("crates/mpi/src/engine", "crate::coll", &["Collective", "Compute", "shm::History"]),
+    (
+        "crates/mpi/src/engine",
+        "crate::coll",
+        &["Collective", "Compute", "shm::History", "shm::KnownLimits"],
+    ),
     ("crates/mpi/src/pt2pt", "crate::coll", &[]),
 ];
 
