@@ -131,8 +131,9 @@ fn of_attempt(
     let Some(launch) = seen.launch else { return Ok(None) };
     let path = choose(place.outputs(&job));
     let (identity, file) = open(&path)?;
-    // In the server's own folder nobody else puts files, and in a copy of it they are others.
-    let is_kept = path.starts_with(&place.folder(attempt).0);
+    // In the attempt's own folder nobody else puts files, and in a copy of it they are others. A path that leads out of it
+    // again has another parent.
+    let is_kept = path.parent() == Some(&*place.folder(attempt).0);
     if !is_kept && identity != if stderr { launch.stderr } else { launch.stdout } {
         let text = format!("{} is not the file that the job wrote", path.display());
         return Err(io::Error::other(text));
