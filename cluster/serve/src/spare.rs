@@ -1,5 +1,6 @@
 //! Keeps a spare of the store in the data folder, for who copies the folder while the server runs.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use hpvm_queue::manager::store_path;
@@ -16,6 +17,17 @@ const SHARE: u32 = 200;
 /// How often the end of the server is looked for meanwhile.
 const LOOK: Duration = Duration::from_millis(500);
 
+/// Whether the disk has room for another store and as much again: the server writes meanwhile, and jobs do. What is not
+/// known is tried.
+fn has_room(app: &App, store: &Path) -> bool {
+    let size = |name: &Path| std::fs::metadata(name).map_or(0, |about| about.len());
+    let whole = size(store) + size(&store.with_extension("sqlite-wal"));
+    let hosts = app.hosts.borrow();
+    let own = hosts.iter().find(|host| host.name == app.place.host);
+    let room = own.and_then(|host| host.sample.as_ref()?.disk.capacity);
+    room.is_none_or(|room| room.available >= 2 * whole)
+}
+
 /// Starts the thread, which ends with the server.
 pub fn start(app: App) -> Result<(), String> {
     let store = store_path(&app.place.data, app.slurm.is_some());
@@ -30,7 +42,7 @@ pub fn start(app: App) -> Result<(), String> {
             let Ok(changes) = app.queue.call(|manager| manager.store().changes()) else { return };
             let begun = Instant::now();
             // What cannot be written is told by those who must write; the last spare stays.
-            if made != Some(changes) && spare::make(&store).is_ok() {
+            if made != Some(changes) && has_room(&app, &store) && spare::make(&store).is_ok() {
                 made = Some(changes);
             }
             due = Instant::now() + EVERY.max(begun.elapsed() * SHARE);
