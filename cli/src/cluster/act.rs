@@ -7,7 +7,7 @@ use hpvm_queue::name::{self, Words};
 use hpvm_serve::api::types::Job;
 use hpvm_serve::client::{Client, Failure};
 
-use super::{jobs_argument, json_flag, server};
+use super::{jobs_argument, json_flag, print_json, server};
 
 /// The subcommands.
 pub fn definitions() -> [Command; 3] {
@@ -46,8 +46,7 @@ pub fn run(action: &str, matches: &ArgMatches) -> Result<i32, String> {
         });
         match done {
             Ok(job) if matches.get_flag("json") => {
-                let text = serde_json::to_string(&job).map_err(|error| error.to_string())?;
-                crate::info::print((text + "\n").as_bytes())?;
+                print_json(serde_json::to_string(&job))?;
             }
             Ok(_) => {}
             Err(text) => {

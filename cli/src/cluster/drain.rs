@@ -52,8 +52,7 @@ pub fn run(action: &str, matches: &ArgMatches) -> Result<i32, String> {
 pub fn queues(matches: &ArgMatches) -> Result<i32, String> {
     let found = server::with(async |client: Client| client.get::<Queues>("/api/v1/queues").await)?;
     if matches.get_flag("json") {
-        let text = serde_json::to_string(&found).map_err(|error| error.to_string())?;
-        crate::info::print((text + "\n").as_bytes())?;
+        super::print_json(serde_json::to_string(&found))?;
         return Ok(0);
     }
     let heads = ["QUEUE", "TIME LIMIT", "RANKS", "JOBS PER USER", "RUNNING", "PENDING"];

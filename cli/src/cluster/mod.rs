@@ -84,6 +84,12 @@ fn json_flag() -> Arg {
     Arg::new("json").long("json").action(ArgAction::SetTrue).help("Write JSON")
 }
 
+/// Writes a line of JSON to standard output.
+fn print_json(made: serde_json::Result<String>) -> Result<(), String> {
+    let text = made.map_err(|error| error.to_string())?;
+    crate::info::print((text + "\n").as_bytes())
+}
+
 /// The jobs on a command line.
 fn jobs_argument() -> Arg {
     let help =

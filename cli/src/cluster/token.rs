@@ -95,11 +95,10 @@ fn create(matches: &ArgMatches) -> Result<(), String> {
     let made = server::with(async |client: Client| {
         client.post::<MadeToken>("/api/v1/tokens", &[], &asked).await
     })?;
-    let text = match matches.get_flag("json") {
-        true => serde_json::to_string(&made).map_err(|error| error.to_string())?,
-        false => made.token,
-    };
-    crate::info::print((text + "\n").as_bytes())
+    if matches.get_flag("json") {
+        return super::print_json(serde_json::to_string(&made));
+    }
+    crate::info::print((made.token + "\n").as_bytes())
 }
 
 fn list(matches: &ArgMatches) -> Result<(), String> {
@@ -109,8 +108,7 @@ fn list(matches: &ArgMatches) -> Result<(), String> {
     };
     let found = server::with(async |client: Client| client.get::<Tokens>(path).await)?;
     if matches.get_flag("json") {
-        let text = serde_json::to_string(&found).map_err(|error| error.to_string())?;
-        return crate::info::print((text + "\n").as_bytes());
+        return super::print_json(serde_json::to_string(&found));
     }
     let mut rows = vec![["ID", "USER", "SCOPES", "EXPIRES", "LAST USE"].map(str::to_owned)];
     let mut last = vec!["NAME".to_string()];

@@ -113,8 +113,7 @@ fn add(matches: &ArgMatches, name: String) -> Result<(), String> {
 fn list(json: bool) -> Result<(), String> {
     let users = server::with(async |client: Client| client.get::<Users>("/api/v1/users").await)?;
     if json {
-        let text = serde_json::to_string(&users).map_err(|error| error.to_string())?;
-        return crate::info::print((text + "\n").as_bytes());
+        return super::print_json(serde_json::to_string(&users));
     }
     let mut rows = vec![["USER", "ROLE"].map(str::to_owned)];
     let mut last = vec!["PASSWORD".to_string()];

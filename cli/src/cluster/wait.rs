@@ -7,7 +7,7 @@ use hpvm_serve::api::types::Job;
 use hpvm_serve::client::{Client, Events, Failure};
 use hyper::Method;
 
-use super::{job_words, jobs_argument, json_flag, manner, names, server};
+use super::{job_words, jobs_argument, json_flag, manner, names, print_json, server};
 
 /// The subcommand.
 pub fn definition() -> Command {
@@ -33,9 +33,7 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
 /// What has ended, a line of JSON for each job.
 fn show(word: String) -> Result<(), String> {
     for name in names::all(&[word])? {
-        let job = names::job(name)?.summary;
-        let text = serde_json::to_string(&job).map_err(|error| error.to_string())?;
-        crate::info::print((text + "\n").as_bytes())?;
+        print_json(serde_json::to_string(&names::job(name)?.summary))?;
     }
     Ok(())
 }

@@ -54,22 +54,11 @@ impl DerefMut for Shown {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::types::HostState;
-    use hpvm_queue::time::Stamp;
+    use hpvm_queue::policy::Resources;
 
     #[test]
     fn events_are_those_of_the_list() {
-        let host = |name: &str| Host {
-            name: name.into(),
-            state: HostState::Up,
-            last_seen: Stamp(0),
-            cpus: 1,
-            cpus_reserved: 0,
-            memory: 1,
-            gpus: 0,
-            reason: None,
-            sample: None,
-        };
+        let host = |name| Host::up(name, Resources { cpus: 1, memory: 1, gpus: 0 });
         let names = |shown: &Shown| {
             let text = String::from_utf8(shown.events().to_vec()).unwrap();
             let of = |event: &str| {

@@ -13,7 +13,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{broadcast, watch};
 use tokio_rustls::rustls::server::ResolvesServerCert;
 
-use crate::api::types::{Host, HostState};
+use crate::api::types::Host;
 use crate::app::{App, CHANNEL, Parts};
 use crate::auth::Peer;
 use crate::patience::Patiently;
@@ -164,7 +164,7 @@ async fn serve(options: &Options) -> Result<(), String> {
     let (local, tcp) = (listen_local(options)?, listen(options.listen).await?);
     let address = tcp.local_addr().map_err(|error| error.to_string())?;
     let (end, ending) = watch::channel(false);
-    let hosts = vec![host(&place.host, capacity)];
+    let hosts = vec![Host::up(&place.host, capacity)];
     let secure = secure(options, address)?;
     let url = url(address, secure.is_some());
     let parts = Parts {
@@ -352,21 +352,6 @@ fn announce(
     let mut out = std::io::stdout();
     let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     written.map_err(|error| format!("standard output: {error}"))
-}
-
-/// A host that is up, of which nothing else is known yet.
-pub(crate) fn host(name: &str, capacity: Resources) -> Host {
-    Host {
-        name: name.into(),
-        state: HostState::Up,
-        last_seen: Stamp::now(),
-        cpus: capacity.cpus,
-        cpus_reserved: 0,
-        memory: capacity.memory,
-        gpus: capacity.gpus,
-        reason: None,
-        sample: None,
-    }
 }
 
 /// The name of a user, or the number when there is none.

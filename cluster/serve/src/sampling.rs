@@ -11,9 +11,8 @@ use hpvm_queue::node::NodeView;
 use hpvm_queue::store::rules::Drained;
 use hpvm_queue::time::Stamp;
 
-use crate::api::types::HostState;
+use crate::api::types::{Host, HostState};
 use crate::app::App;
-use crate::run::host;
 
 /// Pace of the samples.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
@@ -94,12 +93,12 @@ impl Known {
 fn show(app: &App, own: Option<HostSample>, known: &mut Known) {
     // A queue that has stopped is about to end the server.
     let Some(Said { reserved, drained, nodes }) = known.ask(&app.queue) else { return };
-    let mut first = host(&app.place.host, app.capacity);
+    let mut first = Host::up(&app.place.host, app.capacity);
     first.sample = own;
     let mut all = vec![first];
     let samples = app.samples.lock().unwrap_or_else(PoisonError::into_inner);
     for node in nodes {
-        let mut shown = host(&node.name, node.capacity);
+        let mut shown = Host::up(&node.name, node.capacity);
         shown.last_seen = node.last_seen;
         match node.silent {
             true => shown.state = HostState::Lost,

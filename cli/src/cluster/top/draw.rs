@@ -309,8 +309,8 @@ fn rank_row(rank: &Rank) -> ([String; 7], Vec<Style>) {
 mod tests {
     use super::{bar, bytes, gpus};
     use hpvm_monitor::{Gpu, HostSample};
-    use hpvm_queue::time::Stamp;
-    use hpvm_serve::api::types::{Host, HostState};
+    use hpvm_queue::policy::Resources;
+    use hpvm_serve::api::types::Host;
 
     #[test]
     fn graphics_processors_in_a_few_letters() {
@@ -323,17 +323,8 @@ mod tests {
             };
             let sample =
                 HostSample { gpus: busy.iter().map(gpu).collect(), ..HostSample::default() };
-            Host {
-                name: "n1".into(),
-                state: HostState::Up,
-                last_seen: Stamp(0),
-                cpus: 1,
-                cpus_reserved: 0,
-                memory: 1,
-                gpus: 0,
-                reason: None,
-                sample: Some(sample),
-            }
+            let capacity = Resources { cpus: 1, memory: 1, gpus: 0 };
+            Host { sample: Some(sample), ..Host::up("n1", capacity) }
         };
         assert_eq!(gpus(&host(&[])), None);
         assert_eq!(gpus(&host(&[Some(1.0), Some(0.5), None])).unwrap(), " 75 % 18.0 GiB");

@@ -193,20 +193,12 @@ fn labels(host: &Host, more: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hpvm_queue::policy::Resources;
 
     #[test]
     fn hosts_in_the_form_that_prometheus_reads() {
-        let host = |name: &str, sample: Option<HostSample>| Host {
-            name: name.into(),
-            state: HostState::Up,
-            last_seen: Stamp(0),
-            cpus: 1,
-            cpus_reserved: 0,
-            memory: 1,
-            gpus: 0,
-            reason: None,
-            sample,
-        };
+        let capacity = Resources { cpus: 1, memory: 1, gpus: 0 };
+        let host = |name, sample| Host { sample, ..Host::up(name, capacity) };
         let gpu = |busy| Gpu { name: "x".into(), busy, memory_total: 9, memory_used: 7 };
         let sample = HostSample { gpus: vec![gpu(None), gpu(Some(0.5))], ..HostSample::default() };
         let lost = Host { state: HostState::Lost, ..host("n2", None) };

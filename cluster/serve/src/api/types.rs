@@ -2,6 +2,7 @@
 
 use hpvm_monitor::HostSample;
 use hpvm_queue::job::{JobSpec, JobSummary};
+use hpvm_queue::policy::Resources;
 use hpvm_queue::store::rules::{Drained, QueueLimits};
 use hpvm_queue::time::Stamp;
 use serde::{Deserialize, Serialize};
@@ -414,6 +415,21 @@ fn is_zero(number: &u32) -> bool {
 }
 
 impl Host {
+    /// One that reports now, of which nothing else is known yet.
+    pub fn up(name: &str, capacity: Resources) -> Host {
+        Host {
+            name: name.into(),
+            state: HostState::Up,
+            last_seen: Stamp::now(),
+            cpus: capacity.cpus,
+            cpus_reserved: 0,
+            memory: capacity.memory,
+            gpus: capacity.gpus,
+            reason: None,
+            sample: None,
+        }
+    }
+
     /// Says whether an administrator has drained it.
     pub fn mark_drained(&mut self, drained: &BTreeMap<String, Drained>) {
         let found = drained.get(&self.name);

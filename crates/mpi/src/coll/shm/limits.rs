@@ -13,16 +13,17 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Those that hold whether members can read each other's memory or not.
+    /// Those that hold whether members can read each other's memory or not; `facts` say that they cannot.
     fn new(facts: Facts) -> Limits {
-        let both = [false, true].map(|reads| Facts { reads, ..facts });
-        let slots = |small| both.map(|facts| select::slots_up_to(small, &facts));
-        let messages = |small| both.map(|facts| select::messages_above(small, &facts));
+        let reading = Facts { reads: true, ..facts };
+        let slots = |small, facts| select::slots_up_to(small, facts) as u32;
         Limits {
             facts,
-            slots_up_to: Small::ALL
-                .map(|small| slots(small).into_iter().fold(u64::MAX, u64::min) as u32),
-            messages_above: Small::ALL.map(|small| messages(small).into_iter().fold(0, u64::max)),
+            slots_up_to: Small::ALL.map(|small| slots(small, &facts).min(slots(small, &reading))),
+            messages_above: Small::ALL.map(|small| {
+                let other = select::messages_above(small, &reading);
+                select::messages_above(small, &facts).max(other)
+            }),
         }
     }
 }
