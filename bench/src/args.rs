@@ -168,6 +168,10 @@ fn peers_command() -> Command {
                 .help("Measure these parts alone"),
         )
         .arg(
+            ranks_arg("Numbers of ranks that call collectives [default: 2,4,8 or 2,4]")
+                .conflicts_with("hosts"),
+        )
+        .arg(
             Arg::new("install-only")
                 .long("install-only")
                 .action(ArgAction::SetTrue)
@@ -235,15 +239,7 @@ pub fn tune_command() -> Command {
                 .action(ArgAction::SetTrue)
                 .help("More sizes, more rounds, more time for each"),
         )
-        .arg(
-            Arg::new("ranks")
-                .short('n')
-                .long("ranks")
-                .value_name("RANKS")
-                .value_delimiter(',')
-                .value_parser(value_parser!(u32).range(2..=4096))
-                .help("Numbers of ranks to measure [default: 2,4,8]"),
-        )
+        .arg(ranks_arg("Numbers of ranks to measure [default: 2,4,8]"))
         .arg(
             Arg::new("output")
                 .short('o')
@@ -261,12 +257,10 @@ pub fn tune_command() -> Command {
 
 /// What `hpvm tune` shall do.
 pub fn tune(matches: &ArgMatches) -> Result<tune::Plan, BenchError> {
-    let mut ranks: Vec<u32> = match matches.get_many::<u32>("ranks") {
-        Some(given) => given.copied().collect(),
-        None => vec![2, 4, 8],
-    };
-    ranks.sort_unstable();
-    ranks.dedup();
+    let mut ranks = ranks(matches);
+    if ranks.is_empty() {
+        ranks = vec![2, 4, 8];
+    }
     let settings = TableSettings::of(|name| std::env::var_os(name));
     let named = matches.get_one::<PathBuf>("output").cloned();
     let elsewhere = settings.named.as_ref().filter(|_| named.is_none());
@@ -278,6 +272,26 @@ pub fn tune(matches: &ArgMatches) -> Result<tune::Plan, BenchError> {
     })?;
     let thorough = matches.get_flag("thorough");
     Ok(tune::Plan { target: own_target(matches)?, ranks, thorough, output, overridden })
+}
+
+/// `-n`: several numbers of ranks, each two or more.
+fn ranks_arg(help: &'static str) -> Arg {
+    Arg::new("ranks")
+        .short('n')
+        .long("ranks")
+        .value_name("RANKS")
+        .value_delimiter(',')
+        .value_parser(value_parser!(u32).range(2..=4096))
+        .help(help)
+}
+
+/// The numbers of ranks that were named, each once, in order; none if none was.
+fn ranks(matches: &ArgMatches) -> Vec<u32> {
+    let mut ranks: Vec<u32> =
+        matches.get_many::<u32>("ranks").into_iter().flatten().copied().collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    ranks
 }
 
 /// `--repeat`, of what runs two programs in turn.
@@ -401,6 +415,7 @@ pub fn peers(matches: &ArgMatches) -> Result<peers::Plan, BenchError> {
         dir: matches.get_one::<PathBuf>("dir").cloned().unwrap_or_else(|| "peers".into()),
         peers: names("only", &peers::PEER_NAMES),
         parts,
+        ranks: ranks(matches),
         hosts,
         install_only: matches.get_flag("install-only"),
         repeat: matches.get_one::<u32>("repeat").copied().unwrap_or(if quick { 3 } else { 5 }),

@@ -8,7 +8,7 @@ use crate::target::{Output, Target};
 use serde::Serialize;
 use std::time::Duration;
 
-/// The collectives that are compared, on 2, 4 and 8 ranks.
+/// The collectives that are compared.
 pub const COLLECTIVES: [&str; 6] =
     ["barrier", "bcast", "reduce", "allreduce", "allgather", "alltoall"];
 
@@ -74,8 +74,15 @@ pub struct Outcome {
     pub failures: Vec<Failure>,
 }
 
-/// The launches of one round, for the parts that were asked for.
-pub fn steps(parts: &[String], quick: bool) -> Vec<Step> {
+/// How many ranks call collectives, unless it is said.
+const RANKS: [u32; 3] = [2, 4, 8];
+/// The same where a root runs ahead, calls come one at a time, late, or on a fresh communicator.
+const RANKS_OF_CALLS: [u32; 2] = [2, 4];
+
+/// The launches of one round, for the parts that were asked for. `ranks` are those of collectives: as built in where
+/// there are none.
+pub fn steps(parts: &[String], ranks: &[u32], quick: bool) -> Vec<Step> {
+    let or_else = |usual| if ranks.is_empty() { usual } else { ranks };
     let pace = if quick { "--budget 0.06" } else { "--budget 0.2" };
     let latency = if quick {
         "0,8,40,128,1024,4096,65536,1048576"
@@ -109,13 +116,13 @@ pub fn steps(parts: &[String], quick: bool) -> Vec<Step> {
     for part in COLLECTIVES {
         let sizes = if part == "barrier" { "" } else { collective };
         let sizes = if sizes.is_empty() { String::new() } else { format!(" --sizes {sizes}") };
-        for ranks in [2, 4, 8] {
+        for &ranks in or_else(&RANKS) {
             all.push((part, ranks, format!("{part} {pace}{sizes}")));
         }
     }
     for calls in CALLS {
         for collective in CALLED {
-            for ranks in [2, 4] {
+            for &ranks in or_else(&RANKS_OF_CALLS) {
                 let args = format!("{collective} --calls {calls} {pace} --sizes 8,512,4096");
                 all.push((calls, ranks, args));
             }
@@ -323,7 +330,7 @@ mod tests {
     #[test]
     fn every_part_has_a_step() {
         for part in super::super::PART_NAMES {
-            assert!(!steps(&[part.to_owned()], true).is_empty(), "{part}");
+            assert!(!steps(&[part.to_owned()], &[], true).is_empty(), "{part}");
         }
     }
 }

@@ -57,6 +57,8 @@ pub struct Plan {
     pub dir: PathBuf,
     pub peers: Vec<String>,
     pub parts: Vec<String>,
+    /// Numbers of ranks that call collectives; none: as built in.
+    pub ranks: Vec<u32>,
     /// Two ranks on two hosts instead of this machine alone.
     pub hosts: Option<Hosts>,
     /// Only install the peers.
@@ -85,7 +87,7 @@ pub fn run(plan: &Plan) -> Result<(), BenchError> {
         None => floor(&dir)?,
     };
     let machine = Machine::here();
-    let steps = compare::steps(&plan.parts, plan.quick);
+    let steps = compare::steps(&plan.parts, &plan.ranks, plan.quick);
     let mut progress =
         Progress::new(u64::from(plan.repeat) * (steps.len() * candidates.len()) as u64);
     let outcome = compare::alternate(&candidates, &steps, plan.repeat, &mut progress)?;

@@ -8,18 +8,26 @@ use std::time::{Duration, Instant, SystemTime};
 
 use hpvm_monitor::{Drivers, Gpu, Sampler};
 
-/// Two devices, of which the second does not say how busy it is, and a third that is lost.
+/// Two devices, of which the second does not say how busy it is, nor what the driver keeps of its memory, and a third
+/// that is lost.
 const NVML: &str = r#"
 #include <string.h>
 typedef struct { unsigned gpu, memory; } rates;
 typedef struct { unsigned long long total, free, used; } memory;
+typedef struct { unsigned version; unsigned long long total, reserved, free, used; } memory_v2;
 static long ready;
 int nvmlInit_v2(void) { ready = 1; return 0; }
 int nvmlDeviceGetCount_v2(unsigned *n) { *n = 3; return ready ? 0 : 1; }
 int nvmlDeviceGetHandleByIndex_v2(unsigned i, void **d) { *d = (void *)(i + 1L); return i < 2 ? 0 : 15; }
 int nvmlDeviceGetName(void *d, char *s, unsigned n) { strncpy(s, (long)d == 1 ? "NVIDIA H100" : "NVIDIA A100 MIG", n); return 0; }
 int nvmlDeviceGetUtilizationRates(void *d, rates *r) { if ((long)d == 2) return 3; r->gpu = 37; r->memory = 5; return 0; }
-int nvmlDeviceGetMemoryInfo(void *d, memory *m) { m->total = 80ULL << 30; m->used = 12ULL << 30; m->free = m->total - m->used; return 0; }
+int nvmlDeviceGetMemoryInfo(void *d, memory *m) { m->total = 80ULL << 30; m->used = 13ULL << 30; m->free = m->total - m->used; return 0; }
+int nvmlDeviceGetMemoryInfo_v2(void *d, memory_v2 *m) {
+    if (m->version != (sizeof *m | 2 << 24)) return 25;
+    if ((long)d == 2) return 3;
+    m->total = 80ULL << 30; m->reserved = 1ULL << 30; m->used = 12ULL << 30; m->free = m->total - m->used - m->reserved;
+    return 0;
+}
 "#;
 
 fn write(path: &Path, text: &str) {
@@ -65,7 +73,7 @@ fn cards_of_both_makers_are_sampled() {
         found,
         [
             gpu("NVIDIA H100", Some(0.37), 12, 80),
-            gpu("NVIDIA A100 MIG", None, 12, 80),
+            gpu("NVIDIA A100 MIG", None, 13, 80),
             gpu("AMD", Some(0.82), 8, 64),
         ]
     );

@@ -32,6 +32,21 @@ struct Memory {
     used: u64,
 }
 
+/// `nvmlMemory_v2_t`: bytes. Unlike `nvmlMemory_t`, `used` is without what the driver keeps for itself: 615 MiB of an
+/// idle H200, which nvidia-smi does not show as used either.
+#[repr(C)]
+#[derive(Default)]
+struct MemoryV2 {
+    version: c_uint,
+    total: u64,
+    _reserved: u64,
+    _free: u64,
+    used: u64,
+}
+
+/// `nvmlMemory_v2`: what `version` has to be.
+const MEMORY_V2: c_uint = size_of::<MemoryV2>() as c_uint | 2 << 24;
+
 /// The functions of the library. It stays loaded until the process ends: its driver may have threads.
 pub struct Library {
     count: unsafe extern "C" fn(*mut c_uint) -> c_int,
@@ -39,6 +54,8 @@ pub struct Library {
     name: unsafe extern "C" fn(Device, *mut c_char, c_uint) -> c_int,
     rates: unsafe extern "C" fn(Device, *mut Utilization) -> c_int,
     memory: unsafe extern "C" fn(Device, *mut Memory) -> c_int,
+    /// Of drivers from 510 on.
+    memory_v2: Option<unsafe extern "C" fn(Device, *mut MemoryV2) -> c_int>,
 }
 
 /// Whether the driver has a graphics processor.
@@ -82,6 +99,11 @@ impl Library {
                     memory: transmute::<Found, unsafe extern "C" fn(Device, *mut Memory) -> c_int>(
                         find(c"nvmlDeviceGetMemoryInfo")?,
                     ),
+                    memory_v2: find(c"nvmlDeviceGetMemoryInfo_v2").map(|found| {
+                        transmute::<Found, unsafe extern "C" fn(Device, *mut MemoryV2) -> c_int>(
+                            found,
+                        )
+                    }),
                 },
             )
         };
@@ -105,20 +127,31 @@ impl Library {
         if unsafe { (self.by_index)(index, &mut device) } != DONE {
             return None;
         }
-        let mut memory = Memory::default();
-        // SAFETY: a handle that the library has just given, and room for what it writes.
-        if unsafe { (self.memory)(device, &mut memory) } != DONE {
-            return None;
-        }
+        let (memory_total, memory_used) = self.memory_of(device)?;
         let mut rates = Utilization::default();
         // SAFETY: as above. One that is shared out in parts (MIG) does not say it as a whole.
         let knows = unsafe { (self.rates)(device, &mut rates) } == DONE;
         Some(Gpu {
             name: self.name_of(device).unwrap_or_else(|| "NVIDIA".to_owned()),
             busy: knows.then(|| rates.gpu.min(100) as f32 / 100.0),
-            memory_total: memory.total,
-            memory_used: memory.used,
+            memory_total,
+            memory_used,
         })
+    }
+
+    /// Bytes in all, and those in use; none where the device says nothing of them.
+    fn memory_of(&self, device: Device) -> Option<(u64, u64)> {
+        if let Some(ask) = self.memory_v2 {
+            let mut memory = MemoryV2 { version: MEMORY_V2, ..MemoryV2::default() };
+            // SAFETY: a handle that the library has just given, and room for what it writes, of the version that it says.
+            if unsafe { ask(device, &mut memory) } == DONE {
+                return Some((memory.total, memory.used));
+            }
+        }
+        let mut memory = Memory::default();
+        // SAFETY: as above.
+        let done = unsafe { (self.memory)(device, &mut memory) } == DONE;
+        done.then_some((memory.total, memory.used))
     }
 
     fn name_of(&self, device: Device) -> Option<String> {
