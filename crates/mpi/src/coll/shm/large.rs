@@ -3,7 +3,8 @@
 //! A slot of up to [`LARGE_SLOT_BYTES`] is written to a large slot; longer data go in several exchanges of slots,
 //! one after the other ([`Steps`]). A reduction for everybody whose members are many is two exchanges:
 //! each member combines a slice of what all have posted, and posts the result, which all copy. So the
-//! work does not grow with the number of members.
+//! work does not grow with the number of members. A reduction for a root is the same where each has a processor, but
+//! that the root alone copies; where they share processors, the root combines everything, which takes fewer switches.
 
 use super::slots::Exchange;
 use super::what::{Shown, What, long, short};
@@ -24,7 +25,7 @@ pub enum Part {
     Whole,
     /// These bytes of the packed data of a broadcast.
     Bytes(Range<usize>),
-    /// Of a reduction for everybody, this member's slice.
+    /// Of a reduction, this member's slice.
     Own,
     /// Of the same, what the others have in theirs.
     Share,
@@ -40,6 +41,10 @@ pub struct Steps {
     left: Option<What>,
     /// The second half of the last step.
     share: Option<What>,
+    /// Where a member combines its slice for a root.
+    slice: Vec<u8>,
+    /// This member, and how many there are.
+    at: (u32, u32),
     /// Bytes of a broadcast that earlier steps have moved.
     from: usize,
     bytes: usize,
@@ -54,22 +59,53 @@ const MAX_AT_ROOT: usize = 64 << 10;
 
 impl Steps {
     pub(super) fn none() -> Steps {
-        Steps { left: None, share: None, from: 0, bytes: 0, halves: false }
+        Steps {
+            left: None,
+            share: None,
+            slice: Vec::new(),
+            at: (0, 0),
+            from: 0,
+            bytes: 0,
+            halves: false,
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.left.is_none() && self.share.is_none()
     }
 
-    /// The exchanges for `what` among `members`, each of whom shows `bytes`.
-    pub(super) fn new(what: What, bytes: u64, members: u32) -> Steps {
+    /// The exchanges for `what`, of which a member shows `bytes`, of member `at.0` of `at.1`. Whether they share
+    /// processors (`oversubscribed`) is known to all alike.
+    pub(super) fn new(what: What, bytes: u64, at: (u32, u32), oversubscribed: bool) -> Steps {
+        let at_root = oversubscribed && matches!(what, What::Reduce { root: Some(_), .. });
         Steps {
             left: Some(what),
             share: None,
+            slice: Vec::new(),
+            at,
             from: 0,
             bytes: bytes as usize,
-            halves: members >= MIN_SLICING_MEMBERS,
+            halves: at.1 >= MIN_SLICING_MEMBERS && !at_root,
         }
+    }
+
+    /// The two exchanges of a reduction whose members combine a slice each: with all, and with those who want the result.
+    fn in_halves(&mut self, what: What) -> (What, What) {
+        let What::Reduce { root, send, recv, count, bytes, ty, op } = what else {
+            return (what.clone(), what);
+        };
+        let (rank, members) = self.at;
+        let recv = match root {
+            Some(root) if root != rank => {
+                let (own, element) = (slice(count, rank, members), bytes / count.max(1));
+                self.slice.resize(own.len() * element, 0);
+                // Of a buffer that this member does not have: nothing is looked at but its slice.
+                self.slice.as_mut_ptr().wrapping_sub(own.start * element)
+            }
+            _ => recv,
+        };
+        let to = |root| What::Reduce { root, send, recv, count, bytes, ty, op };
+        (to(None), to(root))
     }
 }
 
@@ -93,13 +129,16 @@ impl Iterator for Steps {
                 Some((what, part))
             }
             what @ What::Reduce { root, .. } => {
-                let most = if root.is_some() { MAX_AT_ROOT } else { LARGE_SLOT_BYTES };
+                let at_root = root.is_some() && !self.halves;
+                let most = if at_root { MAX_AT_ROOT } else { LARGE_SLOT_BYTES };
                 let (what, left) = part_of(what, most, 1);
                 self.left = left;
-                let halves = self.halves && root.is_none();
-                self.share = halves.then(|| what.clone());
-                let part = if halves { Part::Own } else { Part::Whole };
-                Some((what, part))
+                if !self.halves {
+                    return Some((what, Part::Whole));
+                }
+                let (own, share) = self.in_halves(what);
+                self.share = Some(share);
+                Some((own, Part::Own))
             }
             what => Some((what, Part::Whole)),
         }
@@ -226,7 +265,7 @@ impl Exchange<'_> {
         for member in 0..size {
             let slot = self.slot(p, member)?;
             let part = slot.get(start..start + len).ok_or_else(|| short(slot.len(), bytes))?;
-            // SAFETY: the receive buffer holds all elements; slots lie elsewhere.
+            // SAFETY: the receive buffer holds all elements, or at least our slice (`Steps::in_halves`); slots lie elsewhere.
             unsafe {
                 match member {
                     0 => copy::wide(part.as_ptr(), to, len),
@@ -240,12 +279,15 @@ impl Exchange<'_> {
     /// Copies what the others have combined.
     #[inline(never)]
     pub(super) fn take_shares<T: Transport>(&self, p: &Process<T>) -> Result<()> {
-        let What::Reduce { recv, count, bytes, .. } = self.what else {
+        let What::Reduce { root, recv, count, bytes, .. } = self.what else {
             return Err(Class::Intern.into());
         };
+        if root.is_some_and(|root| root != self.rank()) {
+            return Ok(());
+        }
         let size = self.comm.size();
         let element = bytes / count;
-        for member in (0..size).filter(|m| *m != self.rank()) {
+        for member in self.others() {
             let theirs = slice(count, member, size);
             let len = theirs.len() * element;
             let slot = self.slot(p, member)?;

@@ -213,7 +213,7 @@ impl<'a> Long<'a> {
                     let exchange = Exchange::begin(comm, what, Part::Short);
                     Step::Exchange(exchange.ok_or_else(intern)?, Steps::none())
                 }
-                Way::LargeSlots => self.steps(what)?,
+                Way::LargeSlots => self.steps(what, facts.oversubscribed)?,
                 Way::RingReduce => {
                     Step::RingReduce(p.begin_ring_reduce(comm, what).ok_or_else(intern)?)
                 }
@@ -229,8 +229,9 @@ impl<'a> Long<'a> {
     ///
     /// # Safety
     /// As for [`Process::begin_shm`].
-    unsafe fn steps(&self, what: What) -> Result<Step<'a>> {
-        let mut steps = Steps::new(what, self.bytes, self.comm.size());
+    unsafe fn steps(&self, what: What, oversubscribed: bool) -> Result<Step<'a>> {
+        let at = (self.comm.rank(), self.comm.size());
+        let mut steps = Steps::new(what, self.bytes, at, oversubscribed);
         let (what, part) = steps.next().ok_or_else(intern)?;
         // SAFETY: the caller's promise.
         let exchange = unsafe { Exchange::begin(self.comm, what, part) };

@@ -369,9 +369,18 @@ impl<'a> Exchange<'a> {
         Ok(())
     }
 
+    /// The other members, beginning with the next one: if all began with the same, its processor's cache would have to
+    /// answer all at once, and those of the others nobody.
+    #[inline(always)]
+    pub(super) fn others(&self) -> impl Iterator<Item = u32> + use<> {
+        let rank = self.rank();
+        (rank + 1..self.comm.size()).chain(0..rank)
+    }
+
     /// Takes a block of every member, of this one only if it has posted one.
     fn gather<T: Transport>(&self, p: &Process<T>, sides: &Sides, own: bool) -> Result<()> {
-        for member in (0..self.comm.size()).filter(|member| own || *member != self.rank()) {
+        let this = own.then(|| self.rank());
+        for member in this.into_iter().chain(self.others()) {
             // SAFETY: the buffer has a block for every member.
             unsafe { unpack(self.slot(p, member)?, sides.block(member))? };
         }
@@ -380,16 +389,15 @@ impl<'a> Exchange<'a> {
 
     /// Takes this member's block from what every other one has shown, and its own from where it lies.
     fn exchange<T: Transport>(&self, p: &Process<T>, sides: &Sides) -> Result<()> {
-        let rank = self.rank();
-        for member in 0..self.comm.size() {
-            if member != rank {
-                let part = self.part_of_slot(p, member, sides)?;
-                // SAFETY: the buffer has a block for every member.
-                unsafe { unpack(part, sides.block(member))? };
-            } else if sides.send.is_some() {
-                // SAFETY: the buffers are valid as `begin` was promised.
-                unsafe { Sides::copy_own(sides.part(rank), sides.block(rank)) };
-            }
+        if sides.send.is_some() {
+            let rank = self.rank();
+            // SAFETY: the buffers are valid as `begin` was promised.
+            unsafe { Sides::copy_own(sides.part(rank), sides.block(rank)) };
+        }
+        for member in self.others() {
+            let part = self.part_of_slot(p, member, sides)?;
+            // SAFETY: the buffer has a block for every member.
+            unsafe { unpack(part, sides.block(member))? };
         }
         Ok(())
     }
