@@ -13,8 +13,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Bytes of a line of the cache; how many tasks before its own one its memory is asked for. */
-enum { LINE = 64, AHEAD = 4 * IN_OCTANT };
+/* How many tasks before its own one its memory is asked for. */
+enum { AHEAD = 4 * IN_OCTANT };
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -200,16 +200,27 @@ FOR_EACH_PROCESSOR static __attribute__((noinline)) void mix(const struct breaks
         room->u[k] = old * of->before[n].u[k] + new * now->u[k];
 }
 
-/* In a mirror: the flux of the bundle that comes back, about the cell's own centroid. */
-FOR_EACH_PROCESSOR static __attribute__((noinline)) void reflect(const struct sweep *s, int b, int face, struct angular *room)
+/* Along which axis a mirror's normal is. */
+static int axis_of(const struct cell_face *f)
 {
-    const struct face *f = &s->mesh.face[face];
-    int d = f->normal[0] != 0 ? 0 : f->normal[1] != 0 ? 1 : 2;
-    const struct angular *out = &s->mirrored[s->bundle[b].mirror[d]][s->mirror_of[face]];
+    return f->normal[0] != 0 ? 0 : f->normal[1] != 0 ? 1 : 2;
+}
+
+/* What went into a mirror and comes back with a bundle. */
+static struct angular *in_mirror(const struct sweep *s, int b, const struct cell_face *f)
+{
+    return &s->mirrored[s->bundle[b].mirror[axis_of(f)]][s->mirror_of[f->face]];
+}
+
+/* The same about the cell's own centroid. */
+FOR_EACH_PROCESSOR static __attribute__((noinline)) void reflect(const struct sweep *s, int b, const struct cell_face *f, struct angular *room)
+{
+    int d = axis_of(f);
+    const struct angular *out = in_mirror(s, b, f);
     *room = *out;
     room->u[1 + d] = -out->u[1 + d];
     /* On the mirror's plane both have the same value. */
-    room->u[0] = out->u[0] + 2 * out->u[1 + d] * (f->centre[d] - s->mesh.cell[f->cell[0]].centre[d]);
+    room->u[0] = out->u[0] + 2 * out->u[1 + d] * f->from_centre[d];
 }
 
 /* The flux upwind of a face: about the centroid of the cell there, in a mirror that of the cell itself, at a border the face's. */
@@ -217,7 +228,7 @@ INLINE const struct angular *upwind(struct sweep *s, const struct task *t, const
 {
     int other = f->other, b = t->bundle;
     if (other == REFLECTING) {
-        reflect(s, b, f->face, room);
+        reflect(s, b, f, room);
         return room;
     }
     if (other < 0) {
@@ -329,24 +340,47 @@ static void keep_before(struct sweep *s, int b, int n)
     }
 }
 
+/* Asks for an angular flux. */
+INLINE void ask_flux(const struct angular *flux, int to_write)
+{
+    for (int k = 0; k < UNKNOWNS; k++)
+        if (to_write)
+            __builtin_prefetch(&flux->u[k], 1);
+        else
+            __builtin_prefetch(&flux->u[k]);
+}
+
+/* What goes into mirrors and comes out of them. */
+static void ask_mirrors(const struct sweep *s, const struct task *t)
+{
+    int b = t->bundle;
+    for (int k = s->mesh.cell[t->cell].faces, n = 0; k < s->mesh.cell[t->cell + 1].faces; k++, n++) {
+        const struct cell_face *f = &s->mesh.cell_face[k];
+        if (f->other == REFLECTING && t->in >> BUNDLE * n & ALL)
+            ask_flux(in_mirror(s, b, f), 0);
+        else if (f->other == REFLECTING)
+            ask_flux(&s->mirrored[b][s->mirror_of[f->face]], 1);
+    }
+}
+
 /* Asks for what a task will read and write: in which order cells come the processor cannot guess. Bundles share a cell's faces, and the
  * first one asks for them. */
 INLINE void ask_for(struct sweep *s, const struct task *t)
 {
-    const char *flux = (const char *)&present(s, t->bundle)->angular[t->cell];
-    for (size_t at = 0; at < sizeof(struct angular); at += LINE)
-        __builtin_prefetch(flux + at, 1);
+    const struct cell *c = &s->mesh.cell[t->cell];
+    ask_flux(&present(s, t->bundle)->angular[t->cell], 1);
+    if (t->beside & BORDER)
+        ask_mirrors(s, t);
     if (t->bundle % IN_OCTANT != 0)
         return;
-    const struct cell *c = &s->mesh.cell[t->cell];
     __builtin_prefetch(&s->emitted_in[t->cell]);
     __builtin_prefetch(&s->next[t->cell], 1);
     for (uint64_t ins = t->in; ins != 0;) {
         const int place = __builtin_ctzll(ins) / BUNDLE;
-        const char *face = (const char *)&s->mesh.cell_face[c->faces + place];
+        const struct cell_face *f = &s->mesh.cell_face[c->faces + place];
         ins &= ~((uint64_t)ALL << BUNDLE * place);
-        __builtin_prefetch(face);
-        __builtin_prefetch(face + LINE);
+        __builtin_prefetch(f->normal);
+        __builtin_prefetch(f->moment);
     }
 }
 
