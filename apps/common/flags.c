@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static char scaling[APP_TEXT_SIZE];
@@ -252,12 +253,19 @@ void *app_more_memory(void *old, size_t count, size_t size)
     return given(count <= SIZE_MAX / size ? realloc(old, count * size) : NULL, count, size);
 }
 
+/* Pages of 2 MiB where there are so many, if the system gives such ones: what is read in no order misses few translations then. */
 void *app_lines(size_t count, size_t size)
 {
-    enum { LINE = 64 };
-    /* aligned_alloc wants whole lines. */
-    int fits = count <= (SIZE_MAX - LINE) / size;
-    return given(fits ? aligned_alloc(LINE, count * size / LINE * LINE + LINE) : NULL, count, size);
+    enum { LINE = 64, LARGE = 1 << 21 };
+    if (count > (SIZE_MAX - LARGE) / size)
+        return given(NULL, count, size);
+    size_t unit = count * size >= 2 * LARGE ? LARGE : LINE, whole = count * size / unit * unit + unit; /* aligned_alloc wants whole units */
+    void *memory = aligned_alloc(unit, whole);
+#ifdef MADV_HUGEPAGE
+    if (memory && unit == LARGE)
+        madvise(memory, whole, MADV_HUGEPAGE);
+#endif
+    return given(memory, count, size);
 }
 
 void *app_memory(size_t count, size_t size)

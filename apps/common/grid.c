@@ -218,50 +218,87 @@ static void move_slabs(const struct grid *g, double *const *fields, int count, c
     }
 }
 
-/* Slabs of one direction to both neighbours, and theirs: into ghosts, or from ghosts into cells. The tag is the side of
- * the receiver, so that two messages between the same ranks differ. */
-static void swap_slabs(struct grid *g, double *const *fields, int count, int width, int d, int from_ghosts)
-{
+/* Slabs of one direction: those that leave and those that come. */
+struct swap {
     struct region out[2], in[2];
-    MPI_Request requests[4];
+    size_t each; /* numbers of a message */
+    int is_own;  /* a rank that is its own neighbour has nothing to send */
+};
+
+static struct swap swap_of(const struct grid *g, int count, int width, int d, int from_ghosts)
+{
+    struct swap s;
+    for (int side = 0; side < 2; side++) {
+        s.out[side] = slab(g, d, side, from_ghosts, width);
+        s.in[side] = slab(g, d, side, !from_ghosts, width);
+    }
+    s.each = cells_of(&s.out[0]) * (size_t)count;
+    s.is_own = g->neighbour[d][0] == g->rank && g->neighbour[d][1] == g->rank;
+    return s;
+}
+
+/* Slabs to both neighbours. The tag is the side of the receiver, so that two messages between the same ranks differ. */
+static void send_slabs(struct grid *g, double *const *fields, int count, int width, int d, int from_ghosts)
+{
+    struct swap s = swap_of(g, count, width, d, from_ghosts);
+    if (g->ghost[d] == 0 || s.is_own)
+        return;
+    double *memory = buffer(g, 4 * s.each);
+    for (int side = 0; side < 2; side++) {
+        double *send = memory + s.each * (size_t)side, *receive = send + 2 * s.each;
+        MPI_Irecv(receive, (int)s.each, MPI_DOUBLE, g->neighbour[d][side], side, g->comm, &g->requests[side]);
+        for (int f = 0; f < count && g->neighbour[d][side] != MPI_PROC_NULL; f++)
+            send = move(g, fields[f], &s.out[side], send, PACK);
+        MPI_Isend(memory + s.each * (size_t)side, (int)s.each, MPI_DOUBLE, g->neighbour[d][side], 1 - side, g->comm,
+                  &g->requests[2 + side]);
+    }
+}
+
+/* And theirs: into ghosts, or from ghosts into cells. */
+static void receive_slabs(struct grid *g, double *const *fields, int count, int width, int d, int from_ghosts)
+{
+    struct swap s = swap_of(g, count, width, d, from_ghosts);
     if (g->ghost[d] == 0)
         return;
-    for (int side = 0; side < 2; side++) {
-        out[side] = slab(g, d, side, from_ghosts, width);
-        in[side] = slab(g, d, side, !from_ghosts, width);
-    }
-    if (g->neighbour[d][0] == g->rank && g->neighbour[d][1] == g->rank) {
-        move_slabs(g, fields, count, out, in, from_ghosts);
+    if (s.is_own) {
+        move_slabs(g, fields, count, s.out, s.in, from_ghosts);
         return;
     }
-    size_t each = cells_of(&out[0]) * (size_t)count;
-    double *memory = buffer(g, 4 * each);
+    MPI_Waitall(4, g->requests, MPI_STATUSES_IGNORE);
     for (int side = 0; side < 2; side++) {
-        double *send = memory + each * (size_t)side, *receive = send + 2 * each;
-        MPI_Irecv(receive, (int)each, MPI_DOUBLE, g->neighbour[d][side], side, g->comm, &requests[side]);
+        double *came = g->buffer + s.each * (size_t)(2 + side);
         for (int f = 0; f < count && g->neighbour[d][side] != MPI_PROC_NULL; f++)
-            send = move(g, fields[f], &out[side], send, PACK);
-        MPI_Isend(memory + each * (size_t)side, (int)each, MPI_DOUBLE, g->neighbour[d][side], 1 - side, g->comm,
-                  &requests[2 + side]);
+            came = move(g, fields[f], &s.in[side], came, from_ghosts ? ADD : UNPACK);
     }
-    MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
-    for (int side = 0; side < 2; side++) {
-        double *came = memory + each * (size_t)(2 + side);
-        for (int f = 0; f < count && g->neighbour[d][side] != MPI_PROC_NULL; f++)
-            came = move(g, fields[f], &in[side], came, from_ghosts ? ADD : UNPACK);
+}
+
+void grid_exchange_begin(struct grid *g, double *const *fields, int count, int width)
+{
+    send_slabs(g, fields, count, width, 0, 0);
+}
+
+/* Corners travel with the slabs of later directions, which wait for the first. */
+void grid_exchange_end(struct grid *g, double *const *fields, int count, int width)
+{
+    receive_slabs(g, fields, count, width, 0, 0);
+    for (int d = 1; d < 3; d++) {
+        send_slabs(g, fields, count, width, d, 0);
+        receive_slabs(g, fields, count, width, d, 0);
     }
 }
 
 void grid_exchange(struct grid *g, double *const *fields, int count, int width)
 {
-    for (int d = 0; d < 3; d++)
-        swap_slabs(g, fields, count, width, d, 0);
+    grid_exchange_begin(g, fields, count, width);
+    grid_exchange_end(g, fields, count, width);
 }
 
 void grid_add(struct grid *g, double *const *fields, int count, int width)
 {
-    for (int d = 2; d >= 0; d--)
-        swap_slabs(g, fields, count, width, d, 1);
+    for (int d = 2; d >= 0; d--) {
+        send_slabs(g, fields, count, width, d, 1);
+        receive_slabs(g, fields, count, width, d, 1);
+    }
 }
 
 double *grid_plane(const struct grid *g, const double *field, int d, int at)

@@ -22,6 +22,7 @@ struct grid {
     int has_faces;           /* fields may be at lower faces: behind an upper border is a layer that is nobody's ghosts */
     double *buffer;
     size_t buffer_size;
+    MPI_Request requests[4]; /* of messages on their way */
 };
 
 /* Splits a box of n cells with the least surface between ranks, each part at least `least` cells thick.
@@ -50,6 +51,10 @@ static inline ptrdiff_t grid_at(const struct grid *g, int i, int j, int k)
 
 /* Copies the neighbours' cells into `width` layers of ghosts, corners included. */
 void grid_exchange(struct grid *g, double *const *fields, int count, int width);
+/* The same in two parts. Between them the first and the last `width` planes in x are read, and must be what is to be copied; other cells
+ * may still change, and no other exchange of this box may run. */
+void grid_exchange_begin(struct grid *g, double *const *fields, int count, int width);
+void grid_exchange_end(struct grid *g, double *const *fields, int count, int width);
 
 /* Adds what stands in ghosts to the cells that they are ghosts of. */
 void grid_add(struct grid *g, double *const *fields, int count, int width);

@@ -2,20 +2,12 @@
 #ifndef HYDRO_H
 #define HYDRO_H
 
-#include "../common/grid.h"
+#include "../common/gas.h"
 
 /* Conserved: density, momenta, energy. Primitive: density, velocities, pressure. */
 enum { VARIABLES = 5, DENSITY = 0, MOMENTUM = 1, ENERGY = 4, PRESSURE = 4, GHOSTS = 2 };
 enum start { SOD, SEDOV, WAVE, SHEAR, STARTS };
 enum border { PERIODIC, OUTFLOW, REFLECTING, BORDERS };
-
-/* The problem; part of a checkpoint. */
-struct problem {
-    int64_t start, cells[3], axis; /* axis: along which the tube lies; directions of one cell take no part */
-    int64_t border[3];             /* both ends of a direction */
-    double gamma, cfl;
-    double wave;                   /* amplitude of the sound wave */
-};
 
 struct hydro {
     struct problem p;
@@ -39,10 +31,6 @@ void hydro_start(struct hydro *h);
 void hydro_free(struct hydro *h);
 /* Density, velocities, pressure at a place at time 0. */
 void hydro_initial(const struct hydro *h, const double at[3], double w[VARIABLES]);
-static inline int is_active(const struct problem *p, int d)
-{
-    return p->cells[d] > 1;
-}
 
 /* exact.c: the two states of Sod's tube with a diaphragm at 0, at x / t. */
 void exact_sod(double gamma, double speed, double w[VARIABLES]);

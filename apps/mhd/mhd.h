@@ -2,21 +2,13 @@
 #ifndef MHD_H
 #define MHD_H
 
-#include "../common/grid.h"
+#include "../common/gas.h"
 
 /* Conserved: density, momenta, energy in cells, the magnetic field at their lower faces. Primitive: density, velocities, pressure,
  * the field in the middle of cells. */
 enum { GAS = 5, VARIABLES = 8, DENSITY = 0, MOMENTUM = 1, ENERGY = 4, PRESSURE = 4, FIELD = 5, GHOSTS = 3 };
 enum start { ORSZAG_TANG, BRIO_WU, RYU_JONES, ALFVEN, FAST, SLOW, BLAST, STARTS };
 enum border { PERIODIC, OUTFLOW, BORDERS };
-
-/* The problem; part of a checkpoint. */
-struct problem {
-    int64_t start, cells[3], axis; /* axis: along which a tube lies; directions of one cell take no part */
-    int64_t border[3];             /* both ends of a direction */
-    double gamma, cfl;
-    double wave;                   /* amplitude of a wave */
-};
 
 struct mhd {
     struct problem p;
@@ -41,11 +33,6 @@ struct totals {
 struct region {
     int low[3], high[3];
 };
-
-static inline int is_active(const struct problem *p, int d)
-{
-    return p->cells[d] > 1;
-}
 
 /* start.c */
 int mhd_refuse(const struct app *app, const struct problem *p);

@@ -8,11 +8,26 @@ void relativity_exchange(struct spacetime *s, double *const *u)
     s->exchange_seconds += MPI_Wtime() - start;
 }
 
-static void all_rows(struct spacetime *s, const struct stage *stage)
+static void rows(struct spacetime *s, const struct stage *stage, int from, int end)
 {
-    for (int i = 0; i < s->g.size[0]; i++)
+    for (int i = from; i < end; i++)
         for (int j = 0; j < s->g.size[1]; j++)
             bssn_row(s, stage, grid_at(&s->g, i, j, 0), s->g.size[2]);
+}
+
+/* A stage in all points, and the ghosts of its result, `u`: planes that neighbours wait for come first, and travel while the others are worked on. */
+static void stage_and_exchange(struct spacetime *s, const struct stage *stage, double *const *u)
+{
+    int size = s->g.size[0], low = size < GHOSTS ? size : GHOSTS, high = size - GHOSTS > low ? size - GHOSTS : low;
+    rows(s, stage, 0, low);
+    rows(s, stage, high, size);
+    double start = MPI_Wtime();
+    grid_exchange_begin(&s->g, u, VARIABLES, GHOSTS);
+    s->exchange_seconds += MPI_Wtime() - start;
+    rows(s, stage, low, high);
+    start = MPI_Wtime();
+    grid_exchange_end(&s->g, u, VARIABLES, GHOSTS);
+    s->exchange_seconds += MPI_Wtime() - start;
 }
 
 /* The last sum is the new state: nobody looks at the old one any more. */
@@ -24,9 +39,8 @@ void relativity_step(struct spacetime *s)
         double *const *next = n < 3 ? s->between[n % 2] : NULL;
         struct stage stage = {.now = now, .from = n == 0 ? s->u : s->sum, .next = next, .sum = n < 3 ? s->sum : s->u,
                               .weight = weight[n] * s->dt, .part = part[n] * s->dt};
-        all_rows(s, &stage);
         now = next ? next : s->u;
-        relativity_exchange(s, now);
+        stage_and_exchange(s, &stage, now);
     }
     s->step++;
 }

@@ -29,7 +29,7 @@ static double manufactured_error(enum shape shape, int64_t bricks, double twist,
                 sum[1] += s.mesh.cell[c].volume;
             }
         }
-    *breaks = s.breaks;
+    *breaks = s.all_breaks;
     sweep_free(&s);
     MPI_Allreduce(sum, all, 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     return sqrt(all[0] / all[1]);

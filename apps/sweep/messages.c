@@ -1,22 +1,22 @@
 /* Angular fluxes between ranks. A cell's flux goes into a message for each rank that has a cell downwind of it; messages leave
- * when they are full, when their sender has to wait, and at the end of a bundle. So ranks downwind begin with a bundle while
+ * when they are full, when their sender has to wait, and at the end of an octant. So ranks downwind begin with an octant while
  * those upwind are at the next. */
 #include "sweep.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 64 }; /* fluxes of a message: 17 KB; more would let those downwind wait longer */
+enum { MOST = 64 }; /* fluxes of a message, of all bundles of an octant: 17 KB; more would let those downwind wait longer */
 
 struct item {
-    int cell, ready, none[2]; /* none: for the alignment of what follows */
+    int cell, bundle, ready, none; /* none: for the alignment of what follows */
     struct angular flux;
 };
 
 struct message {
     struct message *next;
     MPI_Request request;
-    int bundle, count;
+    int octant, count;
     struct item item[MOST];
 };
 
@@ -24,11 +24,11 @@ struct outbox {
     struct message *open;
 };
 
-static struct message *new_message(int bundle)
+static struct message *new_message(int octant)
 {
     struct message *m = app_memory(1, sizeof *m);
     memset(m, 0, sizeof *m);
-    m->bundle = bundle;
+    m->octant = octant;
     return m;
 }
 
@@ -63,7 +63,7 @@ static void flush(struct sweep *s, int to)
     struct message *m = s->outbox[to].open;
     if (!m)
         return;
-    MPI_Isend(m->item, m->count * (int)sizeof *m->item, MPI_BYTE, to, m->bundle, s->comm, &m->request);
+    MPI_Isend(m->item, m->count * (int)sizeof *m->item, MPI_BYTE, to, m->octant, s->comm, &m->request);
     m->next = s->sends;
     s->sends = m;
     s->outbox[to].open = NULL;
@@ -75,14 +75,16 @@ static void flush_all(struct sweep *s)
         flush(s, r);
 }
 
-static void put(struct sweep *s, int b, int to, const struct task *t)
+static void put(struct sweep *s, int to, const struct task *t)
 {
     struct message *m = s->outbox[to].open;
     if (!m)
-        m = s->outbox[to].open = new_message(b);
-    m->item[m->count].cell = t->cell;
-    m->item[m->count].ready = t->ready;
-    m->item[m->count++].flux = s->angular[t->cell];
+        m = s->outbox[to].open = new_message(t->bundle / IN_OCTANT);
+    struct item *item = &m->item[m->count++];
+    item->cell = t->cell;
+    item->bundle = t->bundle;
+    item->ready = t->ready;
+    item->flux = present(s, t->bundle)->angular[t->cell];
     if (m->count == MOST) {
         flush(s, to);
         retire(s, 0);
@@ -98,19 +100,19 @@ static int goes_out(const struct sweep *s, int b, const struct cell_face *f, int
     return out;
 }
 
-void messages_send(struct sweep *s, int b, const struct task *t, int fresh)
+void messages_send(struct sweep *s, const struct task *t, int fresh)
 {
     int told[MOST_FACES], count = 0;
     for (int k = s->mesh.cell[t->cell].faces; k < s->mesh.cell[t->cell + 1].faces; k++) {
         const struct cell_face *f = &s->mesh.cell_face[k];
         int other = f->other, known = 0;
-        if (other < 0 || s->owner[other] == s->rank || !goes_out(s, b, f, fresh))
+        if (other < 0 || s->owner[other] == s->rank || !goes_out(s, t->bundle, f, fresh))
             continue;
         for (int i = 0; i < count; i++)
             known = known || told[i] == s->owner[other];
         if (!known) {
             told[count++] = s->owner[other];
-            put(s, b, s->owner[other], t);
+            put(s, s->owner[other], t);
         }
     }
 }
@@ -118,20 +120,21 @@ void messages_send(struct sweep *s, int b, const struct task *t, int fresh)
 /* What a cell sent later has all that it sent before. */
 static void take(struct sweep *s, const struct message *m)
 {
-    for (int i = 0; i < m->count; i++) {
-        if ((m->item[i].ready & ~s->there[m->item[i].cell]) == 0)
+    for (const struct item *item = m->item; item < m->item + m->count; item++) {
+        struct present *of = present(s, item->bundle);
+        if ((item->ready & ~of->there[item->cell]) == 0)
             continue; /* early messages are not in the order in which they came */
-        s->angular[m->item[i].cell] = m->item[i].flux;
-        s->there[m->item[i].cell] = (char)m->item[i].ready;
+        of->angular[item->cell] = item->flux;
+        of->there[item->cell] = (char)item->ready;
     }
 }
 
-/* Messages that came before their bundle. */
-static void take_early(struct sweep *s, int b)
+/* Messages that came before their octant. */
+static void take_early(struct sweep *s, int octant)
 {
     for (struct message **at = &s->early; *at;) {
         struct message *m = *at;
-        if (m->bundle == b) {
+        if (m->octant == octant) {
             take(s, m);
             *at = m->next;
             free(m);
@@ -141,26 +144,26 @@ static void take_early(struct sweep *s, int b)
     }
 }
 
-static int is_missing(const struct sweep *s, int cell, int ordinates)
+static int is_missing(struct sweep *s, int b, int cell, int ordinates)
 {
-    return (ordinates & ~s->there[cell]) != 0;
+    return (ordinates & ~present(s, b)->there[cell]) != 0;
 }
 
 void messages_await(struct sweep *s, int b, int cell, int ordinates)
 {
-    if (is_missing(s, cell, ordinates))
-        take_early(s, b);
-    if (is_missing(s, cell, ordinates))
+    if (is_missing(s, b, cell, ordinates))
+        take_early(s, b / IN_OCTANT);
+    if (is_missing(s, b, cell, ordinates))
         flush_all(s);
-    while (is_missing(s, cell, ordinates)) {
+    while (is_missing(s, b, cell, ordinates)) {
         struct message *m = new_message(0);
         MPI_Status status;
         int bytes;
         MPI_Recv(m->item, sizeof m->item, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, s->comm, &status);
         MPI_Get_count(&status, MPI_BYTE, &bytes);
         m->count = bytes / (int)sizeof *m->item;
-        m->bundle = status.MPI_TAG;
-        if (m->bundle == b) {
+        m->octant = status.MPI_TAG;
+        if (m->octant == b / IN_OCTANT) {
             take(s, m);
             free(m);
         } else {

@@ -45,7 +45,7 @@ void mesh_moments(struct mesh *m)
 
 void mesh_cell_faces(struct mesh *m)
 {
-    m->cell_face = app_memory((size_t)m->cell[m->cells].faces, sizeof *m->cell_face);
+    m->cell_face = app_lines((size_t)m->cell[m->cells].faces, sizeof *m->cell_face);
     for (int n = 0; n < m->cells; n++)
         for (int k = m->cell[n].faces; k < m->cell[n + 1].faces; k++) {
             int is_first = m->face_of[k] >= 0;

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-enum { IN_OCTANT = BUNDLES / 8 };
-
 static const double COSINE[4] = {0.2182179, 0.5773503, 0.7867958, 0.9511897};
 /* Which cosines a direction of an octant has, and its weight: bundles about the axes. */
 static const struct {
@@ -24,8 +22,7 @@ static const struct {
 
 double ordinate_flow(const struct bundle *b, int ordinate, const double normal[3])
 {
-    int at = ordinate * GROUPS;
-    return normal[0] * b->direction[0][at] + normal[1] * b->direction[1][at] + normal[2] * b->direction[2][at];
+    return normal[0] * b->direction[0][ordinate] + normal[1] * b->direction[1][ordinate] + normal[2] * b->direction[2][ordinate];
 }
 
 /* Returns the sum of its weights. */
@@ -41,11 +38,9 @@ static double make_bundle(struct bundle *to, int signs, int k)
         double square = 0;
         for (int d = 0; d < 3; d++)
             square += COSINE[cosine[d]] * COSINE[cosine[d]];
-        for (int g = 0; g < GROUPS; g++) {
-            for (int d = 0; d < 3; d++)
-                to->direction[d][o * GROUPS + g] = (signs >> d & 1 ? 1 : -1) * COSINE[cosine[d]] / __builtin_sqrt(square);
-            to->weight[o * GROUPS + g] = OCTANT[k].ordinate[o].weight;
-        }
+        for (int d = 0; d < 3; d++)
+            to->direction[d][o] = (signs >> d & 1 ? 1 : -1) * COSINE[cosine[d]] / __builtin_sqrt(square);
+        to->weight[o] = OCTANT[k].ordinate[o].weight;
         sum += OCTANT[k].ordinate[o].weight;
     }
     return sum;

@@ -13,6 +13,7 @@
 /* Sets of ordinates are bits. */
 struct graph {
     const struct mesh *m;
+    int bundle;
     const struct bundle *b;
     char *up[2];       /* of a face: those that flow along its normal, those that flow against it */
     char *broken;      /* of a face */
@@ -126,7 +127,7 @@ static void take(struct graph *g, int c)
     struct task *t = &g->task[g->tasks++];
     g->done[c] |= fresh;
     g->ready[c] = 0;
-    *t = (struct task){c, g->done[c], 0};
+    *t = (struct task){c, (char)g->bundle, g->done[c], NOTHING, 0};
     for (int k = g->m->cell[c].faces; k < g->m->cell[c + 1].faces; k++)
         t->in |= (uint64_t)comes_in(g, g->m->face_of[k]) << BUNDLE * (k - g->m->cell[c].faces);
     for (int d = 0; d < 3; d++)
@@ -200,28 +201,33 @@ static void find_order(struct graph *g)
     }
 }
 
-static void keep_own(struct sweep *s, struct schedule *to, const struct graph *g)
+static int beside(const struct sweep *s, int cell)
 {
-    to->tasks = to->breaks = 0;
-    for (int k = 0; k < g->tasks; k++)
-        to->tasks += s->owner[g->task[k].cell] == s->rank;
-    to->task = app_memory((size_t)to->tasks, sizeof *to->task);
-    for (int k = 0, n = 0; k < g->tasks; k++)
-        if (s->owner[g->task[k].cell] == s->rank)
-            to->task[n++] = g->task[k];
+    int found = NOTHING;
+    for (int k = s->mesh.cell[cell].faces; k < s->mesh.cell[cell + 1].faces; k++) {
+        int other = s->mesh.cell_face[k].other;
+        found |= other < 0 ? BORDER : s->owner[other] != s->rank ? RANKS : NOTHING;
+    }
+    return found;
+}
+
+static void keep_breaks(struct sweep *s, struct breaks *to, const struct graph *g)
+{
+    to->count = 0;
     for (int f = 0; f < g->m->faces; f++)
-        to->breaks += g->broken[f] != 0;
-    to->broken = app_memory((size_t)to->breaks, sizeof *to->broken);
-    to->before = app_memory((size_t)to->breaks, sizeof *to->before);
-    memset(to->before, 0, (size_t)to->breaks * sizeof *to->before);
+        to->count += g->broken[f] != 0;
+    to->broken = app_memory((size_t)to->count, sizeof *to->broken);
+    to->before = app_memory((size_t)to->count, sizeof *to->before);
+    memset(to->before, 0, (size_t)to->count * sizeof *to->before);
     for (int f = 0, n = 0; f < g->m->faces; f++)
         if (g->broken[f] != 0) {
             to->broken[n++] = (struct broken){f, g->broken[f]};
-            s->breaks += __builtin_popcount((unsigned)g->broken[f]);
+            s->all_breaks += __builtin_popcount((unsigned)g->broken[f]);
         }
 }
 
-void schedule_make(struct sweep *s, int b)
+/* Of all ranks; the caller frees it. */
+static struct order find_bundle(struct sweep *s, int b)
 {
     const struct mesh *m = &s->mesh;
     size_t cells = (size_t)m->cells, faces = (size_t)m->faces;
@@ -230,6 +236,7 @@ void schedule_make(struct sweep *s, int b)
     memset(sets, 0, 4 * faces + (2 + BUNDLE) * cells);
     struct graph g = {
         .m = m,
+        .bundle = b,
         .b = &s->bundle[b],
         .up = {sets, sets + faces},
         .broken = sets + 2 * faces,
@@ -251,8 +258,31 @@ void schedule_make(struct sweep *s, int b)
         begin(&g);
         find_order(&g);
     }
-    keep_own(s, &s->schedule[b], &g);
-    free(g.task);
+    keep_breaks(s, &s->breaks[b], &g);
     free(sets);
     free(numbers);
+    return (struct order){g.task, g.tasks};
+}
+
+/* The bundles' orders take turns, the same on all ranks: were it not so, ranks could wait for each other in a cycle. */
+void schedule_make(struct sweep *s, int octant)
+{
+    struct order all[IN_OCTANT], *to = &s->order[octant];
+    int most = 0, own = 0;
+    for (int b = 0; b < IN_OCTANT; b++) {
+        all[b] = find_bundle(s, octant * IN_OCTANT + b);
+        most = all[b].tasks > most ? all[b].tasks : most;
+        for (int k = 0; k < all[b].tasks; k++)
+            own += s->owner[all[b].task[k].cell] == s->rank;
+    }
+    to->task = app_memory((size_t)own, sizeof *to->task);
+    to->tasks = 0;
+    for (int k = 0; k < most; k++)
+        for (int b = 0; b < IN_OCTANT; b++)
+            if (k < all[b].tasks && s->owner[all[b].task[k].cell] == s->rank) {
+                to->task[to->tasks] = all[b].task[k];
+                to->task[to->tasks++].beside = (char)beside(s, all[b].task[k].cell);
+            }
+    for (int b = 0; b < IN_OCTANT; b++)
+        free(all[b].task);
 }

@@ -63,10 +63,9 @@ static void *nothing(size_t count, size_t size)
 }
 
 /* The same at the beginning of a line: a vector of eight numbers is then in one line, not in two. */
-static void *nothing_wide(size_t count)
+static void *nothing_wide(size_t count, size_t size)
 {
-    size_t size = sizeof(struct angular);
-    struct angular *memory = app_lines(count, size);
+    void *memory = app_lines(count, size);
     memset(memory, 0, count * size);
     return memory;
 }
@@ -78,7 +77,7 @@ static void make_mirrors(struct sweep *s)
     for (int f = 0; f < s->mesh.faces; f++)
         s->mirror_of[f] = s->mesh.face[f].cell[1] == REFLECTING && s->owner[s->mesh.face[f].cell[0]] == s->rank ? (int)faces++ : -1;
     for (int b = 0; b < BUNDLES; b++)
-        s->mirrored[b] = nothing_wide(faces);
+        s->mirrored[b] = nothing_wide(faces, sizeof(struct angular));
 }
 
 void sweep_start(struct sweep *s, MPI_Comm comm, const struct problem *p)
@@ -98,19 +97,21 @@ void sweep_start(struct sweep *s, MPI_Comm comm, const struct problem *p)
     mesh_make(&s->mesh, p);
     ordinates_make(s->bundle);
     partition(s);
-    for (int b = 0; b < BUNDLES; b++)
-        schedule_make(s, b);
+    for (int o = 0; o < OCTANTS; o++)
+        schedule_make(s, o);
     make_mirrors(s);
     if (p->rays)
         rays_start(s);
     size_t cells = (size_t)s->mesh.cells, faces = (size_t)s->mesh.faces;
-    s->flux = nothing(cells, sizeof *s->flux);
-    s->next = nothing(cells, sizeof *s->next);
-    s->emitted_in = nothing(cells, sizeof *s->emitted_in);
-    s->angular = nothing_wide(cells);
-    s->there = nothing(cells, sizeof *s->there);
-    s->break_of = app_memory(faces, sizeof *s->break_of);
-    memset(s->break_of, -1, faces * sizeof *s->break_of);
+    s->flux = nothing_wide(cells, sizeof *s->flux);
+    s->next = nothing_wide(cells, sizeof *s->next);
+    s->emitted_in = nothing_wide(cells, sizeof *s->emitted_in);
+    for (struct present *of = s->present; of < s->present + IN_OCTANT; of++) {
+        of->angular = nothing_wide(cells, sizeof *of->angular);
+        of->there = nothing(cells, sizeof *of->there);
+        of->break_of = app_memory(faces, sizeof *of->break_of);
+        memset(of->break_of, -1, faces * sizeof *of->break_of);
+    }
     messages_start(s);
 }
 
@@ -118,19 +119,22 @@ void sweep_free(struct sweep *s)
 {
     messages_free(s);
     for (int b = 0; b < BUNDLES; b++) {
-        free(s->schedule[b].task);
-        free(s->schedule[b].broken);
-        free(s->schedule[b].before);
+        free(s->breaks[b].broken);
+        free(s->breaks[b].before);
         free(s->mirrored[b]);
+    }
+    for (int o = 0; o < OCTANTS; o++)
+        free(s->order[o].task);
+    for (struct present *of = s->present; of < s->present + IN_OCTANT; of++) {
+        free(of->angular);
+        free(of->there);
+        free(of->break_of);
     }
     free(s->mirror_of);
     free(s->first);
     free(s->flux);
     free(s->next);
     free(s->emitted_in);
-    free(s->angular);
-    free(s->there);
-    free(s->break_of);
     free(s->owner);
     mesh_free(&s->mesh);
 }

@@ -33,12 +33,13 @@ static void put(struct record *to, int64_t key, const struct linear *from)
 /* Of a broken face. */
 static struct record *put_before(const struct sweep *s, int b, int n, struct record *to)
 {
-    const struct broken *broken = &s->schedule[b].broken[n];
+    const struct broken *broken = &s->breaks[b].broken[n];
     for (int o = 0; o < BUNDLE; o++)
         if (broken->ordinates >> o & 1 && is_down_own(s, b, o, broken->face)) {
             struct linear before;
             for (int k = 0; k < UNKNOWNS; k++)
-                before.u[k] = ordinate_of(&s->schedule[b].before[n].u[k], o);
+                for (int g = 0; g < GROUPS; g++)
+                    before.u[k][g] = s->breaks[b].before[n].u[k][place_of(o, g)];
             put(to++, (int64_t)broken->face * KINDS + 1 + b * BUNDLE + o, &before);
         }
     return to;
@@ -53,13 +54,13 @@ int sweep_write(const struct app *app, const struct sweep *s)
     head.change = s->change;
     size_t room = (size_t)s->own;
     for (int b = 0; b < BUNDLES; b++)
-        room += (size_t)s->schedule[b].breaks * BUNDLE;
+        room += (size_t)s->breaks[b].count * BUNDLE;
     struct record *records = app_memory(room, sizeof *records), *to = records;
     for (int c = 0; c < s->mesh.cells; c++)
         if (s->owner[c] == s->rank)
             put(to++, (int64_t)c * KINDS, &s->flux[c]);
     for (int b = 0; b < BUNDLES; b++)
-        for (int n = 0; n < s->schedule[b].breaks; n++)
+        for (int n = 0; n < s->breaks[b].count; n++)
             to = put_before(s, b, n, to);
     struct app_state state = {&head, sizeof head, records, sizeof *records, to - records};
     int status = app_checkpoint_write(app, s->comm, app->checkpoint, &state);
@@ -78,14 +79,14 @@ static int take_one(struct sweep *s, const struct record *r)
         return 0;
     if (kind == 0) {
         memcpy(&s->flux[number], r->value, sizeof r->value);
-        s->there[number] = 1;
+        s->present[0].there[number] = 1;
         return 1;
     }
-    struct schedule *to = &s->schedule[(kind - 1) / BUNDLE];
-    for (int n = 0; n < to->breaks; n++)
+    struct breaks *to = &s->breaks[(kind - 1) / BUNDLE];
+    for (int n = 0; n < to->count; n++)
         if (to->broken[n].face == number) {
             for (int v = 0; v < NUMBERS; v++)
-                to->before[n].u[v / GROUPS][(kind - 1) % BUNDLE * GROUPS + v % GROUPS] = r->value[v];
+                to->before[n].u[v / GROUPS][place_of((kind - 1) % BUNDLE, v % GROUPS)] = r->value[v];
             return 1;
         }
     return 0;
@@ -109,8 +110,8 @@ static int take(struct sweep *s, const struct app_state *state)
             free(records);
     }
     for (int c = 0; c < s->mesh.cells; c++) {
-        good = good && s->there[c];
-        s->there[c] = 0;
+        good = good && s->present[0].there[c];
+        s->present[0].there[c] = 0;
     }
     return good;
 }

@@ -94,7 +94,7 @@ static int simulate(void *with)
     if (status != 0)
         return status;
     if (run->app.rank == 0)
-        printf("%d cells, %d faces on %d ranks; %d cycles broken\n%8s %14s %14s %14s %10s\n", s->mesh.cells, s->mesh.faces, s->ranks, s->breaks,
+        printf("%d cells, %d faces on %d ranks; %d cycles broken\n%8s %14s %14s %14s %10s\n", s->mesh.cells, s->mesh.faces, s->ranks, s->all_breaks,
                "step", "change", "absorbed", "leaked", "balance");
     int64_t from = s->iteration;
     if (from > 0 && (from >= run->steps || sweep_is_over(s)))

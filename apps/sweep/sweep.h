@@ -5,7 +5,7 @@
 #include "../common/app.h"
 
 /* Unknowns of a cell: a mean value and a slope in each direction. S8 has 10 ordinates per octant, in three bundles of four at most. */
-enum { GROUPS = 2, UNKNOWNS = 4, ORDINATES = 80, BUNDLES = 24, BUNDLE = 4, ALL = (1 << BUNDLE) - 1, MOST_FACES = 12, MATERIALS = 3 };
+enum { GROUPS = 2, UNKNOWNS = 4, ORDINATES = 80, OCTANTS = 8, IN_OCTANT = 3, BUNDLES = 24, BUNDLE = 4, ALL = (1 << BUNDLE) - 1, MOST_FACES = 12, MATERIALS = 3 };
 enum which { KOBAYASHI, MANUFACTURED, CASES };
 enum shape { HEXAHEDRA, TETRAHEDRA, SHAPES };
 enum border { INFLOW = -1, REFLECTING = -2 }; /* instead of a cell behind a face; INFLOW: given, mostly nothing */
@@ -13,13 +13,15 @@ enum border { INFLOW = -1, REFLECTING = -2 }; /* instead of a cell behind a face
 /* A number for each group. */
 typedef double pair __attribute__((vector_size(GROUPS * sizeof(double))));
 
-/* A pair for each ordinate of a bundle: GCC and Clang calculate with it as with a number. */
+/* A number for each ordinate of a bundle, and one for each ordinate and group, a group's ordinates side by side: GCC and Clang calculate
+ * with them as with numbers. */
+typedef double quad __attribute__((vector_size(BUNDLE * sizeof(double))));
 typedef double wide __attribute__((vector_size(BUNDLE * GROUPS * sizeof(double)), aligned(16)));
 
-/* One ordinate's pair. */
-static inline pair ordinate_of(const wide *w, int ordinate)
+/* Where one ordinate's number of a group is. */
+static inline int place_of(int ordinate, int group)
 {
-    return (pair){(*w)[ordinate * GROUPS], (*w)[ordinate * GROUPS + 1]};
+    return group * BUNDLE + ordinate;
 }
 
 /* A linear function in a cell: its mean, and slopes about the centroid. */
@@ -48,7 +50,7 @@ struct face {
 
 struct cell {
     double centre[3], volume, moment[6];
-    int material, faces; /* where its faces begin in mesh.face_of; those of the next cell follow */
+    int material, faces; /* faces: where its faces begin in mesh.face_of; those of the next cell follow */
 };
 
 /* A face as a cell sees it: all that a sweep needs, in the order in which it needs it. */
@@ -72,13 +74,17 @@ struct mesh {
 
 /* Ordinates of an octant that are near each other: a sweep takes them through a cell at once. */
 struct bundle {
-    wide direction[3], weight; /* the weights' sum over all bundles is 1; an ordinate too few has no direction and no weight */
+    quad direction[3], weight; /* the weights' sum over all bundles is 1; an ordinate too few has no direction and no weight */
     int ordinates, mirror[3];  /* mirror: the bundle that comes back from a mirror across x, y, z; it has been swept before */
 };
 
+/* What a cell has beside it: the border of the box, cells of other ranks. Bits. */
+enum beside { NOTHING = 0, BORDER = 1, RANKS = 2 };
+
 /* A cell, and those of the bundle's ordinates (bits) for which all cells upwind have been swept. For the others it has to be swept again. */
 struct task {
-    int cell, ready;
+    int cell;
+    char bundle, ready, beside;
     uint64_t in; /* by which of its faces each ordinate comes in: BUNDLE bits for each face */
 };
 
@@ -87,10 +93,16 @@ struct broken {
     int face, ordinates;
 };
 
-/* A bundle's order of cells. */
-struct schedule {
-    struct task *task; /* own cells */
-    int tasks, breaks;
+/* The order of an octant's bundles: of own cells, and of all ranks' together. Bundles do not depend on each other, so their orders are
+ * merged, for a cell shall be swept for all of them while its faces are in the cache. */
+struct order {
+    struct task *task;
+    int tasks;
+};
+
+/* The faces where a bundle's order is broken. */
+struct breaks {
+    int count;
     struct broken *broken;
     struct angular *before; /* of broken faces */
 };
@@ -108,17 +120,21 @@ struct sweep {
     struct mesh mesh;
     int *owner;
     struct material material[MATERIALS];
+    wide total[MATERIALS];              /* the materials' for each ordinate */
     pair emitted[MATERIALS];            /* by the source into sweeps: nothing if it sends rays */
     struct linear *first;               /* flux of particles that have not collided, if they go along rays */
     pair first_leave;                   /* of them: what this rank's cells send less what they stop; all ranks' sum leaves the box */
     struct bundle bundle[BUNDLES];
-    struct schedule schedule[BUNDLES];
-    int breaks; /* of all ordinates and ranks */
-    int *break_of; /* a face's number among the broken ones of the present bundle, or -1 */
+    struct order order[OCTANTS];
+    struct breaks breaks[BUNDLES];
+    int all_breaks; /* of all ordinates and ranks */
     struct linear *flux, *next; /* scalar flux of cells, now and of the sweep that runs */
     struct linear *emitted_in;  /* what own cells' scattering and source emit in the sweep that runs: integrals with 1, x - c, y - c, z - c */
-    struct angular *angular;    /* of the present bundle */
-    char *there;                /* the ordinates for which it is */
+    struct present {
+        struct angular *angular;
+        char *there;   /* the ordinates for which it is */
+        int *break_of; /* a face's number among the bundle's broken ones, or -1 */
+    } present[IN_OCTANT]; /* bundles: those of the octant that is swept */
     struct angular *mirrored[BUNDLES]; /* at reflecting faces */
     int *mirror_of;                    /* a face's number among them, or -1 */
     struct message *sends, *early;
@@ -132,6 +148,10 @@ struct sweep {
 int sweep_refuse(const struct app *app, const struct problem *p);
 void sweep_start(struct sweep *s, MPI_Comm comm, const struct problem *p);
 void sweep_free(struct sweep *s);
+static inline struct present *present(struct sweep *s, int b)
+{
+    return &s->present[b % IN_OCTANT];
+}
 static inline struct material *material_of(const struct sweep *s, int cell)
 {
     return (struct material *)&s->material[s->mesh.cell[cell].material];
@@ -159,13 +179,13 @@ double ordinate_flow(const struct bundle *b, int ordinate, const double normal[3
 void partition(struct sweep *s);
 
 /* schedule.c */
-void schedule_make(struct sweep *s, int b);
+void schedule_make(struct sweep *s, int octant);
 
 /* messages.c: angular fluxes from rank to rank */
 void messages_start(struct sweep *s);
-void messages_send(struct sweep *s, int b, const struct task *t, int fresh); /* to all ranks that have a cell downwind by ordinates that are fresh */
-void messages_await(struct sweep *s, int b, int cell, int ordinates);        /* until another rank's cell is there */
-void messages_finish(struct sweep *s, int is_last); /* all that was sent for a bundle is on its way */
+void messages_send(struct sweep *s, const struct task *t, int fresh);       /* to all ranks that have a cell downwind by ordinates that are fresh */
+void messages_await(struct sweep *s, int b, int cell, int ordinates);       /* until another rank's cell is there */
+void messages_finish(struct sweep *s, int is_last); /* all that was sent for an octant is on its way */
 void messages_free(struct sweep *s);
 
 /* transport.c */
