@@ -1,15 +1,17 @@
 //! Collectives whose slots do not fit on the ring, over large slots.
 //!
 //! A slot of up to [`LARGE_SLOT_BYTES`] is written to a large slot; longer data go in several exchanges of slots,
-//! one after the other ([`Steps`]). A reduction for everybody whose members are many is two exchanges:
+//! one after the other ([`Steps`]): so much of a broadcast, so many elements of a reduction, or the same piece of every block
+//! of the others. There are two large slots, so a member posts the next part while others still read this one. A reduction for everybody whose members are many is two exchanges:
 //! each member combines a slice of what all have posted, and posts the result, which all copy. So the
 //! work does not grow with the number of members.
 
+use super::blocks::{Piece, Pieces};
 use super::slots::Exchange;
-use super::what::{Shown, What, long, short};
+use super::what::{Shown, What, long, short, unpack_part};
 use crate::engine::process::Process;
 use crate::error::{Class, Error, Result};
-use crate::pt2pt::{Outgoing, pack_part};
+use crate::pt2pt::{Incoming, Outgoing, pack_part};
 use core::ops::Range;
 use hpvm_copy as copy;
 use hpvm_fm::Transport;
@@ -24,6 +26,8 @@ pub enum Part {
     Whole,
     /// These bytes of the packed data of a broadcast.
     Bytes(Range<usize>),
+    /// A piece of each packed block of an alltoall, an allgather or a gather.
+    Blocks(Piece),
     /// Of a reduction for everybody, this member's slice.
     Own,
     /// Of the same, what the others have in theirs.
@@ -40,9 +44,10 @@ pub struct Steps {
     left: Option<What>,
     /// The second half of the last step.
     share: Option<What>,
-    /// Bytes of a broadcast that earlier steps have moved.
+    /// Of a broadcast or of each block: the bytes that earlier steps have moved, all of them, and those that a step moves.
     from: usize,
     bytes: usize,
+    piece: usize,
     halves: bool,
 }
 
@@ -51,10 +56,12 @@ const MIN_SLICING_MEMBERS: u32 = 3;
 /// Bytes of a reduction for a root that go in one exchange: the root alone combines them, and what others
 /// post meanwhile leaves its cache.
 const MAX_AT_ROOT: usize = 64 << 10;
+/// Pieces of blocks have a multiple of so many bytes, so that each begins in a pair of cache lines of its own.
+const ALIGN: usize = 128;
 
 impl Steps {
     pub(super) fn none() -> Steps {
-        Steps { left: None, share: None, from: 0, bytes: 0, halves: false }
+        Steps { left: None, share: None, from: 0, bytes: 0, piece: 0, halves: false }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -63,14 +70,29 @@ impl Steps {
 
     /// The exchanges for `what` among `members`, each of whom shows `bytes`.
     pub(super) fn new(what: What, bytes: u64, members: u32) -> Steps {
-        Steps {
-            left: Some(what),
-            share: None,
-            from: 0,
-            bytes: bytes as usize,
-            halves: members >= MIN_SLICING_MEMBERS,
-        }
+        let (bytes, n) = (bytes as usize, members as usize);
+        let (bytes, piece) = match what {
+            What::Alltoall(_) => (bytes / n, piece_of(bytes / n, n - 1)),
+            What::Allgather(_) | What::Gather { .. } => (bytes, piece_of(bytes, 1)),
+            _ => (bytes, LARGE_SLOT_BYTES),
+        };
+        let halves = members >= MIN_SLICING_MEMBERS;
+        Steps { left: Some(what), share: None, from: 0, bytes, piece, halves }
     }
+
+    /// The bytes that the next step moves.
+    fn next_bytes(&mut self) -> Range<usize> {
+        let start = self.from;
+        self.from = self.bytes.min(start + self.piece);
+        start..self.from
+    }
+}
+
+/// How many bytes of each of `blocks` blocks of so many `bytes` go in one exchange: as many in each but the last, as few
+/// exchanges as it takes.
+fn piece_of(bytes: usize, blocks: usize) -> usize {
+    let most = (LARGE_SLOT_BYTES / blocks.max(1)) / ALIGN * ALIGN;
+    bytes.div_ceil(bytes.div_ceil(most).max(1)).next_multiple_of(ALIGN)
 }
 
 impl Iterator for Steps {
@@ -82,16 +104,6 @@ impl Iterator for Steps {
             return Some((what, Part::Share));
         }
         match self.left.take()? {
-            What::Bcast { root, buf, count, ty } => {
-                let what = What::Bcast { root, buf, count, ty };
-                let end = self.bytes.min(self.from + LARGE_SLOT_BYTES);
-                let part = Part::Bytes(self.from..end);
-                self.from = end;
-                if end < self.bytes {
-                    self.left = Some(what.clone());
-                }
-                Some((what, part))
-            }
             what @ What::Reduce { root, .. } => {
                 let most = if root.is_some() { MAX_AT_ROOT } else { LARGE_SLOT_BYTES };
                 let (what, left) = part_of(what, most, 1);
@@ -101,7 +113,19 @@ impl Iterator for Steps {
                 let part = if halves { Part::Own } else { Part::Whole };
                 Some((what, part))
             }
-            what => Some((what, Part::Whole)),
+            what @ (What::Barrier | What::Scatter { .. }) => Some((what, Part::Whole)),
+            what => {
+                let bytes = self.next_bytes();
+                if bytes.end < self.bytes {
+                    self.left = Some(what.clone());
+                }
+                let part = match what {
+                    What::Bcast { .. } => Part::Bytes(bytes),
+                    _ if bytes == (0..self.bytes) => Part::Whole,
+                    _ => Part::Blocks(Piece { bytes, of: self.bytes }),
+                };
+                Some((what, part))
+            }
         }
     }
 }
@@ -168,6 +192,11 @@ impl Exchange<'_> {
                 let element = bytes / count;
                 run(recv.wrapping_add(own.start * element), own.len() * element)
             }
+            (_, Part::Blocks(piece)) => {
+                let pieces = Pieces::new(&self.what, piece, (rank, size))?;
+                // SAFETY: the caller's promise.
+                post(pieces.len(), &mut |out| unsafe { pieces.write(out) })
+            }
             _ => match self.what.shown(rank, size) {
                 Shown::Run(from, len) => run(from, len),
                 shown @ (Shown::Elements(_) | Shown::Others(..)) => {
@@ -196,19 +225,9 @@ impl Exchange<'_> {
         if slot.len() != range.len() {
             return Err(differs(slot.len(), range.len()));
         }
-        let at = range.start as u64;
-        match ty.as_run(*count) {
-            Some((first, bytes)) if range.end as u64 <= bytes => {
-                let to = buf.wrapping_offset(first as isize).wrapping_add(range.start);
-                // SAFETY: the elements form one run of `bytes` from `first` on.
-                unsafe { copy::wide(slot.as_ptr(), to, slot.len()) };
-            }
-            // SAFETY: the buffer has `count` elements; the range lies in their packed form, because
-            // its end is at most the size that `bytes` says (`Steps`).
-            _ => unsafe {
-                ty.unpack(*buf, *count, at, slot);
-            },
-        }
+        // SAFETY: the buffer has `count` elements; the range lies in their packed form, because its end is at most the size
+        // that `bytes` says (`Steps`).
+        unsafe { unpack_part(slot, range.start, Incoming { buf: *buf, count: *count, ty }) };
         Ok(())
     }
 
