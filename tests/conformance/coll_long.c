@@ -85,6 +85,40 @@ static void exchanges(MPI_Comm comm, const int *world, int rank, int n, int each
     CHECK_MPI(MPI_Type_free(&wide));
 }
 
+/* The same for a root, who has `each` elements of each member. */
+static void rooted(MPI_Comm comm, const int *world, int rank, int n, int each, int gaps)
+{
+    MPI_Datatype wide;
+    int step = 1 + gaps;
+    CHECK_MPI(MPI_Type_create_resized(MPI_INT64_T, 0, (MPI_Aint)(step * sizeof(int64_t)), &wide));
+    CHECK_MPI(MPI_Type_commit(&wide));
+    for (int root = 0; root < n; root++) {
+        int here = rank == root, in_place = here && root % 2;
+        for (int i = 0; i < n * each * step; i++)
+            out[i] = GAP;
+        coll_fill(in, check_rank, 0, each);
+        for (int i = 0; i < each && in_place; i++)
+            out[(rank * each + i) * step] = in[i];
+        CHECK_MPI(MPI_Gather(in_place ? MPI_IN_PLACE : in, each, MPI_INT64_T, here ? out : NULL, each,
+                             wide, root, comm));
+        memset(in, 0, (size_t)each * sizeof *in);
+        for (int i = 0; i < n * each && here; i++) {
+            CHECK_EQ(out[i * step], coll_value(world[i / each], i % each));
+            CHECK(!gaps || out[i * step + 1] == GAP);
+        }
+        for (int i = 0; i < n * each && here; i++)
+            out[i * step] = coll_value(check_rank, i);
+        in[each] = -1;
+        CHECK_MPI(MPI_Scatter(here ? out : NULL, each, wide, in_place ? MPI_IN_PLACE : in, each,
+                              MPI_INT64_T, root, comm));
+        for (int i = 0; i < n * each && here; i++)
+            out[i * step] = 0;
+        CHECK(in_place || coll_holds(in, world[root], rank * each, each));
+        CHECK_EQ(in[each], -1);
+    }
+    CHECK_MPI(MPI_Type_free(&wide));
+}
+
 static void everything(MPI_Comm comm)
 {
     static const int counts[] = { 8500, 16384, 30011, 131072, 299999 };
@@ -101,6 +135,9 @@ static void everything(MPI_Comm comm)
     for (int c = 0; c < 4; c++)
         for (int gaps = 0; gaps < 2; gaps++)
             exchanges(comm, world, rank, n, blocks[c], gaps);
+    for (int c = 0; c < 4; c++)
+        for (int gaps = 0; gaps < 2; gaps++)
+            rooted(comm, world, rank, n, blocks[c], gaps);
 }
 
 int main(int argc, char **argv)

@@ -170,6 +170,8 @@ pub struct Tables {
     pub reduce: Table<Reduce>,
     /// Bytes of one rank's operand.
     pub allreduce: Table<Allreduce>,
+    /// The same for ranks each of which may be on a host of its own. Where no line fits: `allreduce`.
+    pub allreduce_apart: Table<Allreduce>,
     /// Bytes of one rank's block.
     pub gather: Table<Gather>,
     /// Bytes of one rank's block.
@@ -193,9 +195,6 @@ pub struct Tables {
     pub hosts: Limits,
     /// The same for groups at several sites: the plain forms know nothing of the link between two.
     pub sites: Limits,
-    /// Bytes of one rank's operand up to which two ranks that may be on two hosts exchange all of it: a message
-    /// between hosts takes longer than copying what they could spare.
-    pub whole: i64,
     /// Bytes of the operands of all other sites, up to which an allreduce or a reduction over their links has them
     /// come together in one crossing. Beyond, and with more than two sites, messages that are shorter cross more often.
     pub direct: i64,
@@ -237,6 +236,8 @@ pub static DEFAULT: Tables = Tables {
         rule(32, ANY, Allreduce::Ring),
         rule(ALL, ANY, Allreduce::Rabenseifner),
     ]),
+    // A message between hosts takes longer than copying what two could spare.
+    allreduce_apart: Cow::Borrowed(&[rule(2, 64 * KIB, Allreduce::Direct)]),
     gather: Cow::Borrowed(&[
         rule(4, ANY, Gather::Linear),
         rule(ALL, 2 * KIB, Gather::Binomial),
@@ -291,13 +292,17 @@ pub static DEFAULT: Tables = Tables {
         joined: 32 * KIB,
         gather: 2 * KIB,
     },
-    whole: 64 * KIB,
     direct: 16 * KIB * KIB,
 };
 
-fn pick<A: Copy>(table: &[Rule<A>], ranks: u32, bytes: i64, otherwise: A) -> A {
+/// What the first line that fits says.
+fn find<A: Copy>(table: &[Rule<A>], ranks: u32, bytes: i64) -> Option<A> {
     let fits = |rule: &&Rule<A>| ranks <= rule.ranks && bytes <= rule.bytes;
-    table.iter().find(fits).map_or(otherwise, |rule| rule.algorithm)
+    table.iter().find(fits).map(|rule| rule.algorithm)
+}
+
+fn pick<A: Copy>(table: &[Rule<A>], ranks: u32, bytes: i64, otherwise: A) -> A {
+    find(table, ranks, bytes).unwrap_or(otherwise)
 }
 
 /// What the tables say. Where no line fits, the algorithm that never does badly.
@@ -312,6 +317,12 @@ impl Tables {
 
     pub fn allreduce(&self, ranks: u32, bytes: i64) -> Allreduce {
         pick(&self.allreduce, ranks, bytes, Allreduce::RecursiveDoubling)
+    }
+
+    /// The same for ranks each of which may be on a host of its own.
+    pub fn allreduce_apart(&self, ranks: u32, bytes: i64) -> Allreduce {
+        let apart = find(&self.allreduce_apart, ranks, bytes);
+        apart.unwrap_or_else(|| self.allreduce(ranks, bytes))
     }
 
     pub fn gather(&self, ranks: u32, bytes: i64) -> Gather {
@@ -343,8 +354,7 @@ impl Tables {
     }
 
     pub fn copies(&self, ranks: u32, bytes: i64) -> Option<Copies> {
-        let fits = |rule: &&Rule<Copies>| ranks <= rule.ranks && bytes <= rule.bytes;
-        self.copies.iter().find(fits).map(|rule| rule.algorithm)
+        find(&self.copies, ranks, bytes)
     }
 }
 
@@ -361,6 +371,23 @@ mod tests {
         own.bcast = Cow::Owned(vec![rule(4, 10, Bcast::Chain { segment: 7 })]);
         assert_eq!(own.bcast(4, 10), Bcast::Chain { segment: 7 });
         assert_eq!(own.bcast(5, 10), Bcast::Binomial);
+    }
+
+    #[test]
+    fn ranks_that_may_be_on_hosts_of_their_own_have_lines_before_the_others() {
+        // Ranks, bytes, inside a host, apart.
+        let cases = [
+            (2, 8, Allreduce::Direct, Allreduce::Direct),
+            (2, 8 * KIB + 8, Allreduce::Rabenseifner, Allreduce::Direct),
+            (2, 64 * KIB, Allreduce::Rabenseifner, Allreduce::Direct),
+            (2, 64 * KIB + 8, Allreduce::Rabenseifner, Allreduce::Rabenseifner),
+            (3, 4 * KIB + 8, Allreduce::RecursiveDoubling, Allreduce::RecursiveDoubling),
+            (4, 64 * KIB, Allreduce::Rabenseifner, Allreduce::Rabenseifner),
+        ];
+        for (ranks, bytes, inside, apart) in cases {
+            assert_eq!(DEFAULT.allreduce(ranks, bytes), inside, "{ranks} {bytes}");
+            assert_eq!(DEFAULT.allreduce_apart(ranks, bytes), apart, "{ranks} {bytes}");
+        }
     }
 
     #[test]

@@ -24,10 +24,7 @@ pub fn schedule_with(tables: &Tables, input: &Reduction) -> Schedule {
 
 /// The same for ranks each of which may be on a host of its own.
 pub fn schedule_apart(tables: &Tables, input: &Reduction) -> Schedule {
-    match input.size == 2 && input.bytes() <= tables.whole {
-        true => build(Allreduce::Direct, input),
-        false => schedule_with(tables, input),
-    }
+    build(tables.allreduce_apart(input.size, input.bytes()), input)
 }
 
 /// The schedule of one algorithm. The ring, which cannot keep the order of operands, gives way to

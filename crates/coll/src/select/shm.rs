@@ -82,8 +82,18 @@ const fn two(row: Row) -> Row {
     Row { members: (2, 2), ..row }
 }
 
+/// Where there are so many members, or more.
+const fn many(least: u32, row: Row) -> Row {
+    Row { members: (least, u32::MAX), ..row }
+}
+
 const fn reads(row: Row) -> Row {
     Row { reads: Some(true), ..row }
+}
+
+/// Where long data are copied twice.
+const fn copies(row: Row) -> Row {
+    Row { reads: Some(false), ..row }
 }
 
 const fn share(share: u64, row: Row) -> Row {
@@ -119,6 +129,11 @@ static ROWS: &[Row] = &[
     ),
     shared(row(Some(Small::Alltoall), 1, LARGE_SLOT, Way::LargeSlots)),
     shared(row(Some(Small::Allgather), 1, LARGE_SLOT, Way::LargeSlots)),
+    // What does not fit in a large slot goes piece by piece.
+    total(4 * MIB, copies(shared(row(Some(Small::Alltoall), 1, u64::MAX, Way::LargeSlots)))),
+    total(8 * MIB, copies(shared(row(Some(Small::Allgather), 1, u64::MAX, Way::LargeSlots)))),
+    // With four members it depends on which processors they run on, and so does a scatter.
+    many(8, shared(row(Some(Small::Gather), 1, 512 * KIB, Way::LargeSlots))),
 ];
 
 impl Row {
@@ -201,9 +216,16 @@ mod tests {
             (Small::Alltoall, SHARED, 8 * MIB, Way::DirectRead),
             (Small::Alltoall, SHARED, 8 * MIB + 1, Way::Messages),
             (Small::Alltoall, Facts { reads: false, ..SHARED }, LARGE_SLOT, Way::LargeSlots),
+            (Small::Alltoall, Facts { reads: false, ..SHARED }, MIB, Way::LargeSlots),
+            (Small::Alltoall, Facts { reads: false, ..SHARED }, MIB + 1, Way::Messages),
             (Small::Allgather, SHARED, MIB, Way::DirectRead),
             (Small::Allgather, SHARED, MIB + 1, Way::Messages),
             (Small::Allgather, SHARED, LARGE_SLOT, Way::LargeSlots),
+            (Small::Allgather, Facts { reads: false, ..SHARED }, 2 * MIB, Way::LargeSlots),
+            (Small::Allgather, Facts { reads: false, ..SHARED }, 2 * MIB + 1, Way::Messages),
+            (Small::Gather, Facts { members: 8, ..SHARED }, 512 * KIB, Way::LargeSlots),
+            (Small::Gather, Facts { members: 8, ..SHARED }, 512 * KIB + 1, Way::Messages),
+            (Small::Gather, Facts { members: 7, ..SHARED }, SLOT + 1, Way::Messages),
             (Small::Gather, SHARED, SLOT, Way::Slots),
             (Small::Gather, SHARED, SLOT + 1, Way::Messages),
             (Small::Scatter, APART, 2 * KIB, Way::Slots),

@@ -3,7 +3,7 @@
 //! The first line that is not a comment is [`HEAD`]. Each further line is one rule, in the order in
 //! which rules are tried: `COLLECTIVE RANKS BYTES ALGORITHM [PARAMETER=N]`, where RANKS and BYTES
 //! are the largest that fit, or `any`. A `#` begins a comment. A collective without a line keeps its
-//! built-in table. `bcast-by` and its like choose what carries a small collective, `message` how often a
+//! built-in table. `allreduce-apart` is for ranks each of which may be on a host of its own, before `allreduce`. `bcast-by` and its like choose what carries a small collective, `message` how often a
 //! large message is copied. `threshold NAME BYTES` sets a length at which messages travel otherwise. `cpu`, `processors` and `kernel` say where it was measured ([`super::origin`]).
 
 use super::{
@@ -26,6 +26,8 @@ pub const CARRIED: [&str; SMALL] = [
     "gather-by",
     "scatter-by",
 ];
+/// How the rules of [`Tables::allreduce_apart`] begin.
+pub const ALLREDUCE_APART: &str = "allreduce-apart";
 /// How those of [`Tables::copies`] begin.
 pub const MESSAGE: &str = "message";
 /// How the lines of [`Tables::thresholds`] begin; a name and a number of bytes follow.
@@ -174,6 +176,7 @@ impl fmt::Display for Tables {
         write_table(f, "bcast", &self.bcast, self.bcast(ALL, ANY))?;
         write_table(f, "reduce", &self.reduce, self.reduce(ALL, ANY))?;
         write_table(f, "allreduce", &self.allreduce, self.allreduce(ALL, ANY))?;
+        write_rules(f, ALLREDUCE_APART, &self.allreduce_apart)?;
         write_table(f, "gather", &self.gather, self.gather(ALL, ANY))?;
         write_table(f, "scatter", &self.scatter, self.scatter(ALL, ANY))?;
         write_table(f, "allgather", &self.allgather, self.allgather(ALL, ANY))?;
@@ -201,6 +204,7 @@ struct Found {
     bcast: Vec<Rule<Bcast>>,
     reduce: Vec<Rule<Reduce>>,
     allreduce: Vec<Rule<Allreduce>>,
+    allreduce_apart: Vec<Rule<Allreduce>>,
     gather: Vec<Rule<Gather>>,
     scatter: Vec<Rule<Scatter>>,
     allgather: Vec<Rule<Allgather>>,
@@ -218,6 +222,7 @@ impl Found {
             "bcast" => self.bcast.push(rule_of(words)?),
             "reduce" => self.reduce.push(rule_of(words)?),
             "allreduce" => self.allreduce.push(rule_of(words)?),
+            ALLREDUCE_APART => self.allreduce_apart.push(rule_of(words)?),
             "gather" => self.gather.push(rule_of(words)?),
             "scatter" => self.scatter.push(rule_of(words)?),
             "allgather" => self.allgather.push(rule_of(words)?),
@@ -230,9 +235,9 @@ impl Found {
             _ => match CARRIED.iter().position(|name| *name == collective) {
                 Some(small) => self.carriers[small].push(rule_of(words)?),
                 None => {
-                    let known = "bcast, reduce, allreduce, gather, scatter, allgather, allgatherv, \
-                                 alltoall, reduce_scatter, message, threshold, or bcast-by and its \
-                                 like";
+                    let known = "bcast, reduce, allreduce, allreduce-apart, gather, scatter, \
+                                 allgather, allgatherv, alltoall, reduce_scatter, message, \
+                                 threshold, or bcast-by and its like";
                     return wrong(collective, format!("nothing with a table; expected {known}"));
                 }
             },
@@ -251,6 +256,7 @@ impl Found {
             bcast: or(self.bcast, &DEFAULT.bcast),
             reduce: or(self.reduce, &DEFAULT.reduce),
             allreduce: or(self.allreduce, &DEFAULT.allreduce),
+            allreduce_apart: or(self.allreduce_apart, &DEFAULT.allreduce_apart),
             gather: or(self.gather, &DEFAULT.gather),
             scatter: or(self.scatter, &DEFAULT.scatter),
             allgather: or(self.allgather, &DEFAULT.allgather),
@@ -262,7 +268,6 @@ impl Found {
             thresholds: self.thresholds,
             hosts: DEFAULT.hosts,
             sites: DEFAULT.sites,
-            whole: DEFAULT.whole,
             direct: DEFAULT.direct,
         }
     }
@@ -387,6 +392,17 @@ mod tests {
     }
 
     #[test]
+    fn lines_for_ranks_apart_are_read_and_stand_before_the_others() {
+        let text = "hpvm-tables 2\nallreduce any any ring\nallreduce-apart 4 100 direct\n";
+        let tables: Tables = text.parse().unwrap();
+        assert_eq!(tables.allreduce_apart(4, 100), Allreduce::Direct);
+        assert_eq!(tables.allreduce_apart(4, 101), Allreduce::Ring);
+        assert_eq!(tables.allreduce(4, 100), Allreduce::Ring);
+        let inside: Tables = "hpvm-tables 2\nallreduce any any ring\n".parse().unwrap();
+        assert_eq!(inside.allreduce_apart, DEFAULT.allreduce_apart);
+    }
+
+    #[test]
     fn mistakes_are_named_with_line_and_word() {
         refused("", "line 1: nothing but comments");
         refused(
@@ -433,18 +449,17 @@ mod tests {
     prop_compose! {
         fn tables()(
             a in (rules(), rules(), rules()), b in (rules(), rules(), rules()),
-            c in (rules(), rules(), rules()), copies in rules(),
+            c in (rules(), rules(), rules()), copies in rules(), allreduce_apart in rules(),
             carriers in prop::array::uniform7(rules()),
         ) -> Tables {
             let ((bcast, reduce, allreduce), (gather, scatter, allgather)) = (a, b);
             let (allgatherv, alltoall, reduce_scatter) = c;
             Tables {
-                bcast, reduce, allreduce, gather, scatter, allgather, allgatherv, alltoall,
-                reduce_scatter, carriers, copies,
+                bcast, reduce, allreduce, allreduce_apart, gather, scatter, allgather, allgatherv,
+                alltoall, reduce_scatter, carriers, copies,
                 thresholds: Vec::new(),
             hosts: DEFAULT.hosts,
             sites: DEFAULT.sites,
-            whole: DEFAULT.whole,
             direct: DEFAULT.direct,
             }
         }

@@ -18,6 +18,8 @@ pub static HIERARCHICAL: AtomicU32 = AtomicU32::new(0);
 pub static LONG: AtomicU32 = AtomicU32::new(0);
 /// Reductions that went round.
 pub static RING_REDUCTIONS: AtomicU32 = AtomicU32::new(0);
+/// Collectives whose blocks went piece by piece.
+pub static IN_PIECES: AtomicU32 = AtomicU32::new(0);
 /// Exchanges whose members read each other's memory.
 pub static READS: AtomicU32 = AtomicU32::new(0);
 /// Those that began through shared memory and had to go by messages.
@@ -203,7 +205,7 @@ fn count_of(p: &P, comm: &Comm, h: &impl Fn(u64) -> u64) -> u64 {
         return if h(5).is_multiple_of(64) { 6500 } else { count };
     }
     // The longest data of exchanges are 80 * 8 * 8 bytes, and with `large` large slots are needed.
-    let large = h(5).is_multiple_of(16);
+    let large = h(5).is_multiple_of(8);
     let count = match large {
         true => [1030, 4001, 4096, 40_000][h(1) as usize % 4],
         false => [0, 1, 2, 5, 6, 7, 14, 15, 40, 80, 500][h(1) as usize % 11],
@@ -220,8 +222,8 @@ fn begin(p: &mut P, comm: &Arc<Comm>, shared: &Shared, number: u64, sum: &Arc<Op
     let h = |i: u64| hash(&[shared.seed, number, i]);
     let (n, me) = (u64::from(comm.size()), u64::from(comm.rank()));
     let mut count = count_of(p, comm, &h);
-    if h(4) % 8 > 3 && !h(7).is_multiple_of(4) {
-        // All blocks of a member fit in a large slot. In what does not, members read each other's memory or send messages.
+    if h(4) % 8 > 3 && !h(7).is_multiple_of(2) {
+        // All blocks of a member fit in a large slot. Others go piece by piece, or members read each other's memory.
         count = count.min(LARGE_SLOT_BYTES as u64 / 8 / n);
     }
     let root = (h(2) % n) as u32;
@@ -329,7 +331,11 @@ fn begin(p: &mut P, comm: &Arc<Comm>, shared: &Shared, number: u64, sum: &Arc<Op
                 LONG.fetch_add(u32::from(bytes > MAX_SLOT), Ordering::Relaxed); // relaxed: as above
                 if bytes > MAX_SLOT {
                     let shown = format!("{call:?}");
-                    let counts = [("RingReduce(", &RING_REDUCTIONS), ("DirectRead(", &READS)];
+                    let counts = [
+                        ("RingReduce(", &RING_REDUCTIONS),
+                        ("DirectRead(", &READS),
+                        ("Blocks(", &IN_PIECES),
+                    ];
                     for (_, count) in counts.into_iter().filter(|(name, _)| shown.contains(name)) {
                         count.fetch_add(1, Ordering::Relaxed); // relaxed: as above
                     }

@@ -133,12 +133,17 @@ fn collectives_through_shared_memory() {
     assert!(across > 10_000, "only {across} operations across hosts");
     let long = coll_slots::LONG.load(std::sync::atomic::Ordering::Relaxed); // relaxed: all is over
     assert!(long > 1000, "only {long} with long data");
-    let counts = [&coll_slots::RING_REDUCTIONS, &coll_slots::READS, &coll_slots::MESSAGES];
+    let counts = [
+        &coll_slots::RING_REDUCTIONS,
+        &coll_slots::IN_PIECES,
+        &coll_slots::READS,
+        &coll_slots::MESSAGES,
+    ];
     // Relaxed: all is over.
     let counts = counts.map(|n| n.load(std::sync::atomic::Ordering::Relaxed));
     assert!(
         counts.iter().all(|n| *n > 20),
-        "ring reductions, direct reads, refused ones: {counts:?}"
+        "ring reductions, in pieces, direct reads, refused ones: {counts:?}"
     );
 }
 

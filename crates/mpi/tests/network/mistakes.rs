@@ -8,13 +8,13 @@ use hpvm_mpi::error::Result;
 use hpvm_mpi::op::Predef;
 use hpvm_mpi::pt2pt::Incoming;
 use hpvm_mpi::{Comm, Group, Process};
-use hpvm_sim::{Config, Network, SimTransport};
+use hpvm_sim::{Config, Network, Reads, SimTransport};
 use std::sync::Arc;
 
 type P = Process<SimTransport>;
 
-/// A context whose slots nothing else uses.
-const CONTEXT: u32 = 4 * 13;
+/// A context whose slots nothing else uses: its set has large slots.
+const CONTEXT: u32 = 4 * 64 * 13;
 
 /// Processes whose communicator uses slots in each host and staging.
 struct Job {
@@ -32,8 +32,21 @@ struct Lengths {
 
 impl Job {
     fn new(nodes: &[u32]) -> Job {
+        Job::on(nodes, Config::calm(nodes.len() as u32))
+    }
+
+    /// Processes of one host that share processors and do not read each other's memory: what does not fit in a large
+    /// slot goes piece by piece.
+    fn crowded(size: u32) -> Job {
+        let config = Config { reads: Reads::Never, ..Config::calm(size) };
+        let mut job = Job::on(&vec![0; size as usize], config);
+        job.processes.iter_mut().for_each(|p| p.oversubscribed = true);
+        job
+    }
+
+    fn on(nodes: &[u32], config: Config) -> Job {
         let size = nodes.len() as u32;
-        let network = Network::new(Config::calm(size));
+        let network = Network::new(config);
         let processes = (0..size).map(|rank| {
             let mut p = Process::new(network.endpoint(rank));
             p.set_nodes(nodes);
@@ -84,6 +97,8 @@ impl Job {
                 }
             }
         });
+        let went = |call: &Option<Shm>| call.as_ref().is_some_and(|call| !call.goes_by_messages());
+        assert!(calls.iter().all(went), "{what} went by messages");
         ends
     }
 
@@ -187,6 +202,21 @@ fn a_long_block_that_is_too_short_or_too_long() {
             let lengths =
                 |m| Lengths { sent: if m == wrong { sent } else { 6500 }, received: 6500 };
             all_fail(&Job::new(nodes).exchange(true, lengths), "alltoall");
+        }
+    }
+}
+
+#[test]
+fn a_block_in_pieces_that_is_too_short_or_too_long() {
+    for members in [2, 3] {
+        for sent in [0, 1, 39_999, 40_001, 80_000] {
+            let lengths =
+                |m| Lengths { sent: if m == 1 { sent } else { 40_000 }, received: 40_000 };
+            for to_all in [false, true] {
+                let ends = Job::crowded(members).exchange(to_all, lengths);
+                let others = ends.iter().enumerate().filter(|(member, _)| *member != 1);
+                assert!(others.into_iter().all(|(_, end)| end.is_err()), "{sent}: {ends:?}");
+            }
         }
     }
 }

@@ -27,7 +27,8 @@ pub fn adopt(w: &mut Entered, parent: &CommObject, comm: Arc<Comm>) -> Result<MP
 }
 
 /// A handle for a new communicator.
-fn add(w: &mut Entered, comm: Arc<Comm>, extras: Extras) -> Result<MPI_Comm> {
+pub(super) fn add(w: &mut Entered, comm: Arc<Comm>, extras: Extras) -> Result<MPI_Comm> {
+    w.process.look_ahead(&comm);
     w.objects.add_comm(CommObject::with_extras(comm, extras))
 }
 

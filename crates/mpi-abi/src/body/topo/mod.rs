@@ -17,6 +17,7 @@ pub use graph::*;
 pub(crate) use parts::ReadPlaces;
 
 use crate::body::check::{out, wrong};
+use crate::body::comm;
 use crate::generated::constants::*;
 use crate::object::comm::{CommObject, Extras, Topology};
 use crate::raise::on_comm;
@@ -108,7 +109,7 @@ unsafe fn keep(
             // New communicators inherit the error handler (section 9.3).
             let handler = old.extras().handler;
             let extras = Extras { handler, topology: Some(topology), ..Extras::default() };
-            w.objects.add_comm(CommObject::with_extras(comm, extras))?
+            comm::add(w, comm, extras)?
         }
     };
     // SAFETY: the caller's promise.

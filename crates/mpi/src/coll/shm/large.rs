@@ -1,16 +1,20 @@
 //! Collectives whose slots do not fit on the ring, over large slots.
 //!
 //! A slot of up to [`LARGE_SLOT_BYTES`] is written to a large slot; longer data go in several exchanges of slots,
-//! one after the other ([`Steps`]). A reduction for everybody whose members are many is two exchanges:
-//! each member combines a slice of what all have posted, and posts the result, which all copy. So the
-//! work does not grow with the number of members. A reduction for a root is the same where each has a processor, but
-//! that the root alone copies; where they share processors, the root combines everything, which takes fewer switches.
+//! one after the other ([`Steps`]): so much of a broadcast, so many elements of a reduction, or the same piece of every block
+//! of the others. There are two large slots, so a member posts the next part while others still read this one.
+//!
+//! A reduction for everybody whose members are many is two exchanges: each member combines a slice of what all have posted,
+//! and posts the result, which all copy. So the work does not grow with the number of members. A reduction for a root is
+//! the same where each has a processor, but that the root alone copies; where they share processors, the root combines
+//! everything, which takes fewer switches.
 
+use super::blocks::{Piece, Pieces};
 use super::slots::Exchange;
-use super::what::{Shown, What, long, short};
+use super::what::{Shown, What, long, short, unpack_part};
 use crate::engine::process::Process;
 use crate::error::{Class, Error, Result};
-use crate::pt2pt::{Outgoing, pack_part};
+use crate::pt2pt::{Incoming, Outgoing, pack_part};
 use core::ops::Range;
 use hpvm_copy as copy;
 use hpvm_fm::Transport;
@@ -25,6 +29,8 @@ pub enum Part {
     Whole,
     /// These bytes of the packed data of a broadcast.
     Bytes(Range<usize>),
+    /// A piece of each packed block of an alltoall, an allgather or a gather.
+    Blocks(Piece),
     /// Of a reduction, this member's slice.
     Own,
     /// Of the same, what the others have in theirs.
@@ -35,7 +41,7 @@ pub enum Part {
 pub type Step = (What, Part);
 
 /// The exchanges that a collective with long slots consists of, one after the other.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Steps {
     /// What is left of it.
     left: Option<What>,
@@ -45,9 +51,10 @@ pub struct Steps {
     slice: Vec<u8>,
     /// This member, and how many there are.
     at: (u32, u32),
-    /// Bytes of a broadcast that earlier steps have moved.
+    /// Of a broadcast or of each block: the bytes that earlier steps have moved, all of them, and those that a step moves.
     from: usize,
     bytes: usize,
+    piece: usize,
     halves: bool,
 }
 
@@ -56,18 +63,12 @@ const MIN_SLICING_MEMBERS: u32 = 3;
 /// Bytes of a reduction for a root that go in one exchange: the root alone combines them, and what others
 /// post meanwhile leaves its cache.
 const MAX_AT_ROOT: usize = 64 << 10;
+/// Pieces of blocks have a multiple of so many bytes, so that each begins in a pair of cache lines of its own.
+const ALIGN: usize = 128;
 
 impl Steps {
     pub(super) fn none() -> Steps {
-        Steps {
-            left: None,
-            share: None,
-            slice: Vec::new(),
-            at: (0, 0),
-            from: 0,
-            bytes: 0,
-            halves: false,
-        }
+        Steps::default()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -77,16 +78,15 @@ impl Steps {
     /// The exchanges for `what`, of which a member shows `bytes`, of member `at.0` of `at.1`. Whether they share
     /// processors (`oversubscribed`) is known to all alike.
     pub(super) fn new(what: What, bytes: u64, at: (u32, u32), oversubscribed: bool) -> Steps {
+        let (bytes, n) = (bytes as usize, at.1 as usize);
+        let (bytes, piece) = match what {
+            What::Alltoall(_) => (bytes / n, piece_of(bytes / n, n - 1)),
+            What::Allgather(_) | What::Gather { .. } => (bytes, piece_of(bytes, 1)),
+            _ => (bytes, LARGE_SLOT_BYTES),
+        };
         let at_root = oversubscribed && matches!(what, What::Reduce { root: Some(_), .. });
-        Steps {
-            left: Some(what),
-            share: None,
-            slice: Vec::new(),
-            at,
-            from: 0,
-            bytes: bytes as usize,
-            halves: at.1 >= MIN_SLICING_MEMBERS && !at_root,
-        }
+        let halves = at.1 >= MIN_SLICING_MEMBERS && !at_root;
+        Steps { left: Some(what), at, bytes, piece, halves, ..Steps::default() }
     }
 
     /// The two exchanges of a reduction whose members combine a slice each: with all, and with those who want the result.
@@ -107,6 +107,20 @@ impl Steps {
         let to = |root| What::Reduce { root, send, recv, count, bytes, ty, op };
         (to(None), to(root))
     }
+
+    /// The bytes that the next step moves.
+    fn next_bytes(&mut self) -> Range<usize> {
+        let start = self.from;
+        self.from = self.bytes.min(start + self.piece);
+        start..self.from
+    }
+}
+
+/// How many bytes of each of `blocks` blocks of so many `bytes` go in one exchange: as many in each but the last, as few
+/// exchanges as it takes.
+fn piece_of(bytes: usize, blocks: usize) -> usize {
+    let most = (LARGE_SLOT_BYTES / blocks.max(1)) / ALIGN * ALIGN;
+    bytes.div_ceil(bytes.div_ceil(most).max(1)).next_multiple_of(ALIGN)
 }
 
 impl Iterator for Steps {
@@ -118,16 +132,6 @@ impl Iterator for Steps {
             return Some((what, Part::Share));
         }
         match self.left.take()? {
-            What::Bcast { root, buf, count, ty } => {
-                let what = What::Bcast { root, buf, count, ty };
-                let end = self.bytes.min(self.from + LARGE_SLOT_BYTES);
-                let part = Part::Bytes(self.from..end);
-                self.from = end;
-                if end < self.bytes {
-                    self.left = Some(what.clone());
-                }
-                Some((what, part))
-            }
             what @ What::Reduce { root, .. } => {
                 let at_root = root.is_some() && !self.halves;
                 let most = if at_root { MAX_AT_ROOT } else { LARGE_SLOT_BYTES };
@@ -140,7 +144,19 @@ impl Iterator for Steps {
                 self.share = Some(share);
                 Some((own, Part::Own))
             }
-            what => Some((what, Part::Whole)),
+            what @ (What::Barrier | What::Scatter { .. }) => Some((what, Part::Whole)),
+            what => {
+                let bytes = self.next_bytes();
+                if bytes.end < self.bytes {
+                    self.left = Some(what.clone());
+                }
+                let part = match what {
+                    What::Bcast { .. } => Part::Bytes(bytes),
+                    _ if bytes == (0..self.bytes) => Part::Whole,
+                    _ => Part::Blocks(Piece { bytes, of: self.bytes }),
+                };
+                Some((what, part))
+            }
         }
     }
 }
@@ -207,6 +223,11 @@ impl Exchange<'_> {
                 let element = bytes / count;
                 run(recv.wrapping_add(own.start * element), own.len() * element)
             }
+            (_, Part::Blocks(piece)) => {
+                let pieces = Pieces::new(&self.what, piece, (rank, size))?;
+                // SAFETY: the caller's promise.
+                post(pieces.len(), &mut |out| unsafe { pieces.write(out) })
+            }
             _ => match self.what.shown(rank, size) {
                 Shown::Run(from, len) => run(from, len),
                 shown @ (Shown::Elements(_) | Shown::Others(..)) => {
@@ -235,19 +256,9 @@ impl Exchange<'_> {
         if slot.len() != range.len() {
             return Err(differs(slot.len(), range.len()));
         }
-        let at = range.start as u64;
-        match ty.as_run(*count) {
-            Some((first, bytes)) if range.end as u64 <= bytes => {
-                let to = buf.wrapping_offset(first as isize).wrapping_add(range.start);
-                // SAFETY: the elements form one run of `bytes` from `first` on.
-                unsafe { copy::wide(slot.as_ptr(), to, slot.len()) };
-            }
-            // SAFETY: the buffer has `count` elements; the range lies in their packed form, because
-            // its end is at most the size that `bytes` says (`Steps`).
-            _ => unsafe {
-                ty.unpack(*buf, *count, at, slot);
-            },
-        }
+        // SAFETY: the buffer has `count` elements; the range lies in their packed form, because its end is at most the size
+        // that `bytes` says (`Steps`).
+        unsafe { unpack_part(slot, range.start, Incoming { buf: *buf, count: *count, ty }) };
         Ok(())
     }
 

@@ -10,6 +10,7 @@
 //!
 //! One file for each way; [`run`] goes from one to the next and says which ([`Process::begin_shm`]).
 
+mod blocks;
 mod data_ring;
 mod direct_read;
 mod hierarchical;
@@ -266,6 +267,15 @@ impl<T: Transport> Process<T> {
     /// Whether members of `comm` are at several sites.
     pub fn spans_sites(&self, comm: &Comm) -> bool {
         comm.hosts(&self.nodes).is_some_and(|hosts| hosts.sites().is_some())
+    }
+
+    /// Looks at `comm`, which was just made, so that its first collective need not: to make one takes far longer. What
+    /// takes time for many members, or has to begin with the first collective, is left to that.
+    pub fn look_ahead(&mut self, comm: &Comm) {
+        let is_new = comm.coll_slots().stage.load(Ordering::Relaxed) == NEW; // relaxed: see `Use`
+        if is_new && self.nodes.alone() && !self.is_monitored() && suitable(comm).is_some() {
+            self.look_at(comm);
+        }
     }
 
     /// The first collective on `comm`: finds out what it may use. All members find the same.

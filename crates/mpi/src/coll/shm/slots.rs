@@ -174,7 +174,7 @@ impl<'a> Exchange<'a> {
 
     /// The members whose slots this one needs, itself left out.
     #[inline(always)]
-    fn needs(&self) -> core::ops::Range<u32> {
+    pub(super) fn needs(&self) -> core::ops::Range<u32> {
         match self.what {
             What::Bcast { root, .. } | What::Scatter { root, .. } if root == self.rank() => 0..0,
             What::Bcast { root, .. } | What::Scatter { root, .. } => root..root + 1,
@@ -309,6 +309,7 @@ impl<'a> Exchange<'a> {
         match &self.part {
             Part::Short | Part::Whole => {}
             Part::Bytes(range) => return self.take_bytes(p, range),
+            Part::Blocks(piece) => return self.take_pieces(p, piece),
             Part::Own => return self.combine_own(p),
             Part::Share => return self.take_shares(p),
         }

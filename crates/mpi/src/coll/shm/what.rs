@@ -251,6 +251,24 @@ pub(super) unsafe fn unpack(slot: &[u8], m: Incoming<'_>) -> Result<()> {
     if slot.len() > room { Err(long(slot.len(), room)) } else { Ok(()) }
 }
 
+/// Writes `data` to a buffer, as bytes `at..` of the packed form of its elements.
+///
+/// # Safety
+/// The buffer is valid for writes of its elements, which have so many bytes.
+pub(super) unsafe fn unpack_part(data: &[u8], at: usize, m: Incoming<'_>) {
+    match m.ty.as_run(m.count) {
+        Some((first, bytes)) if (at + data.len()) as u64 <= bytes => {
+            let to = m.buf.wrapping_offset(first as isize).wrapping_add(at);
+            // SAFETY: the elements form one run of `bytes` from `first` on.
+            unsafe { hpvm_copy::wide(data.as_ptr(), to, data.len()) };
+        }
+        // SAFETY: the caller's promise.
+        _ => unsafe {
+            m.ty.unpack(m.buf, m.count, at as u64, data);
+        },
+    }
+}
+
 /// The operand in a slot.
 pub(super) fn whole(slot: &[u8], bytes: usize) -> Result<*const u8> {
     if slot.len() < bytes { Err(short(slot.len(), bytes)) } else { Ok(slot.as_ptr()) }
