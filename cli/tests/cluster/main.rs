@@ -14,6 +14,7 @@ mod further;
 mod groups;
 mod kills;
 mod life;
+mod long_kills;
 mod manner;
 mod nodes;
 mod ranks;
