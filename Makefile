@@ -8,7 +8,7 @@ RELEASE := $(TARGET)/release
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := all
-.PHONY: all build mpi setup install uninstall demo test check unit seeds pauses simulate fuzz flap long-run vm conformance foreign count instructions \
+.PHONY: all build mpi setup install uninstall demo test check unit seeds pauses simulate fuzz flap kills long-run vm conformance foreign count instructions \
         apps web web-test mpi4py-tests mpi4py-wheel lammps model-suites bench bench-peers report loom sanitize miri wheel deb docs container clean distclean help
 
 help: ## this list
@@ -89,6 +89,9 @@ flap: build ## jobs on test hosts while cables go out and in and processes are k
 	@scripts/mpi4py build $(STAGE)
 	@HPVM_PREFIX=$(abspath $(STAGE)) $(CARGO) test -p hpvm-tests --test jobs -- \
 	    --ignored --nocapture --test-threads 1 flap:: xdp::
+
+kills: ## a server and its hosts while whatever runs is killed at random, for HPVM_KILL_SECONDS (600); test hosts (root)
+	@$(CARGO) test -p hpvm --test cluster -- --ignored --nocapture --test-threads 1 long_kills::
 
 long-run: build ## treecode for hours (HPVM_LONG_RUN_SECONDS, 7200) while ranks are killed and hosts are cut off (root)
 	@HPVM_PREFIX=$(abspath $(STAGE)) $(CARGO) test -p hpvm-tests --test jobs -- \

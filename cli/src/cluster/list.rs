@@ -5,8 +5,9 @@ use std::fmt::Write;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use hpvm_queue::check::turns_text;
 use hpvm_queue::describe::time;
-use hpvm_queue::job::{JobSummary, Outcome, State};
+use hpvm_queue::job::{CpuBind, JobSummary, Outcome, Share, State};
 use hpvm_queue::name::shown;
+use hpvm_queue::processors::list;
 use hpvm_queue::time::Stamp;
 use hpvm_serve::api::types::{Host, HostState, Hosts, Job, JobList};
 use hpvm_serve::client::Client;
@@ -285,6 +286,7 @@ fn description(job: &Job) -> String {
     line("queue", Some(own.queue.clone()));
     line("ranks", Some(own.ranks.to_string()));
     line("hosts", Some(own.hosts.join(",")).filter(|hosts| !hosts.is_empty()));
+    line("processors", processors(job));
     line("submitted", Some(own.submitted.to_string()));
     line("started", at(own.started));
     line("ended", at(own.ended));
@@ -296,6 +298,18 @@ fn description(job: &Job) -> String {
     }
     line("command", Some(job.command_line.clone()));
     out
+}
+
+/// Those that the job holds, host by host.
+fn processors(job: &Job) -> Option<String> {
+    let known = || job.allocation.iter().filter(|share| !share.processors.is_empty());
+    let of = |share: &Share| format!("{} of {}", list(&share.processors), share.host);
+    let text = match &job.allocation[..] {
+        [only] if !only.processors.is_empty() => list(&only.processors),
+        _ => known().map(of).collect::<Vec<_>>().join(", "),
+    };
+    let free = if job.spec.cpu_bind == Some(CpuBind::None) { " (not bound)" } else { "" };
+    (!text.is_empty()).then(|| text + free)
 }
 
 /// Why an attempt failed after which the job was started again.
@@ -319,6 +333,7 @@ pub fn nodes(matches: &ArgMatches) -> Result<i32, String> {
             vec![["HOST", "STATE", "CPUS", "RESERVED", "GPUS", "MEMORY"].map(str::to_owned)];
         rows.extend(hosts.hosts.iter().map(host_row));
         let note = |host: &Host| match (&host.sample, host.state, &host.reason) {
+            (_, HostState::Lost, Some(reason)) => printable(reason, 400),
             (_, HostState::Lost, _) => format!("last seen {}", host.last_seen),
             (_, _, Some(reason)) => printable(reason, 200),
             (Some(sample), ..) => format!("load {:.2}", sample.load[0]),

@@ -1,13 +1,15 @@
 //! `hpvm node`.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use hpvm_node::Options;
+use hpvm_queue::driver::turn_of;
 use hpvm_queue::node::Capacity;
+use hpvm_queue::processors::Processors;
 use hpvm_queue::stepd::order::replace;
 use hpvm_serve::client::{Address, Client};
 use hpvm_serve::tls::fingerprint;
@@ -20,6 +22,8 @@ use super::{credentials, serve, server};
 
 /// Beside the configuration file, unless another is named.
 pub(super) const TOKEN_FILE: &str = "node.token";
+/// Longer lines are no token.
+const TOKEN_MAX: usize = 4096;
 /// Between two looks for a server that is not there yet.
 const AGAIN: Duration = Duration::from_secs(2);
 
@@ -96,7 +100,7 @@ pub fn definition() -> Command {
                 .value_name("https://HOST:PORT")
                 .help("The server [default: HPVM_SERVER]"),
         )
-        .arg(path("token-file", "FILE", "File with a token of the scope node [default: HPVM_TOKEN, or else node.token beside node.conf]"))
+        .arg(path("token-file", "FILE", "File with a token of the scope node, or - for standard input, with which hpvm node ends then [default: HPVM_TOKEN, or else node.token beside node.conf]"))
         .arg(
             Arg::new("fingerprint")
                 .long("fingerprint")
@@ -136,7 +140,12 @@ pub fn run(flags: &ArgMatches) -> Result<i32, String> {
         return Ok(0);
     }
     let server = server_of(matches)?;
-    let data = data_of(matches, &server)?;
+    let attached = matches.get_one::<PathBuf>("token-file").is_some_and(|path| is_input(path));
+    let data = match (attached, matches.get_one::<PathBuf>("data")) {
+        // Hosts that a server starts may share home folders.
+        (true, None) => usual_data(&server, Some(&name(matches)?))?,
+        _ => data_of(matches, &server)?,
+    };
     let found = Capacity::of_this_machine();
     let given = |name: &str| matches.get_one::<u32>(name).copied();
     let options = Options {
@@ -147,10 +156,12 @@ pub fn run(flags: &ArgMatches) -> Result<i32, String> {
             gpus: given("gpus").unwrap_or(found.gpus),
             ..found
         },
+        processors: Processors::of_this_machine(given("cpus"), turn_of(&data)),
         data,
         program: serve::program()?,
         home: std::env::var_os("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from),
         env: serve::environment(),
+        attached,
     };
     hpvm_node::run(&options).map(|()| 0).map_err(|text| format!("node: {text}"))
 }
@@ -170,15 +181,33 @@ pub(super) fn server_of(matches: &ArgMatches) -> Result<Address, String> {
 pub(super) fn data_of(matches: &ArgMatches, server: &Address) -> Result<PathBuf, String> {
     let data = match matches.get_one::<PathBuf>("data") {
         Some(data) => data.clone(),
-        None => usual_data(server)?,
+        None => usual_data(server, None)?,
     };
     std::path::absolute(&data).map_err(|e| format!("--data {}: {e}", data.display()))
 }
 
-/// One folder for each server.
-fn usual_data(server: &Address) -> Result<PathBuf, String> {
+/// One folder for each server, and for each host that has a name.
+fn usual_data(server: &Address, host: Option<&str>) -> Result<PathBuf, String> {
     let usual = server::usual_data()?;
-    Ok(usual.with_file_name(format!("hpvm-node-{}-{}", server.host.replace(':', "_"), server.port)))
+    let host = host.map_or_else(String::new, |host| format!("-{host}"));
+    let (at, port) = (server.host.replace(':', "_"), server.port);
+    Ok(usual.with_file_name(format!("hpvm-node-{at}-{port}{host}")))
+}
+
+/// Whether a token comes on standard input, whose end is then the end of `hpvm node`, too.
+fn is_input(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// The first line of standard input. Byte by byte: what follows is not ours to keep.
+fn token_from_input() -> Result<String, String> {
+    let mut bytes = std::io::stdin().lock().bytes();
+    let line = bytes.by_ref().take(TOKEN_MAX).take_while(|byte| !matches!(byte, Ok(b'\n')));
+    let line = line.collect::<Result<Vec<u8>, _>>();
+    let line = line.map_err(|error| format!("node: standard input: {error}"))?;
+    let token = String::from_utf8_lossy(&line).trim().to_string();
+    let none = "node: no token on standard input; its first line is the token".to_string();
+    if token.is_empty() { Err(none) } else { Ok(token) }
 }
 
 fn name(matches: &ArgMatches) -> Result<String, String> {
@@ -196,6 +225,7 @@ fn name(matches: &ArgMatches) -> Result<String, String> {
 fn client(server: &Address, data: &Path, matches: &ArgMatches) -> Result<Client, String> {
     let stored = credentials::find(server)?;
     let token = match matches.get_one::<PathBuf>("token-file") {
+        Some(path) if is_input(path) => Some(token_from_input()?),
         Some(path) => Some(token_in(path)?),
         None => match std::env::var(server::TOKEN).ok().filter(|token| !token.is_empty()) {
             Some(token) => Some(token),

@@ -1,6 +1,7 @@
 //! `hpvm serve`.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
@@ -10,9 +11,10 @@ use hpvm_serve::Options;
 use hpvm_serve::api::types::Link;
 use hpvm_serve::client::Client;
 use hpvm_serve::run::Which;
+use hpvm_serve::starter::Hosts;
 
 use super::config::Service;
-use super::server;
+use super::{server, values};
 
 /// What its configuration may set.
 pub const SERVICE: Service = Service {
@@ -21,8 +23,10 @@ pub const SERVICE: Service = Service {
     file_variable: "HPVM_SERVE_CONFIG",
     keys: &[
         ("data", "HPVM_SERVE_DATA"),
+        ("hosts", "HPVM_SERVE_HOSTS"),
         ("keep-days", "HPVM_SERVE_KEEP_DAYS"),
         ("keep-jobs", "HPVM_SERVE_KEEP_JOBS"),
+        ("launch-agent", "HPVM_SERVE_LAUNCH_AGENT"),
         ("listen", "HPVM_SERVE_LISTEN"),
         ("name", "HPVM_SERVE_NAME"),
         ("node-timeout", "HPVM_SERVE_NODE_TIMEOUT"),
@@ -37,6 +41,7 @@ pub const SERVICE: Service = Service {
     example: "listen = 127.0.0.1:8421",
     check: |key, value| match key {
         "listen" => address(value).map(|_| ()).map_err(|text| format!("listen = {text}")),
+        "hosts" => values::hosts(value).map(|_| ()).map_err(|text| format!("hosts = {text}")),
         _ => Ok(()),
     },
 };
@@ -138,6 +143,18 @@ pub fn definition() -> Command {
                 .help("Give up the jobs of a host that has not reported for so long"),
         )
         .arg(
+            Arg::new("hosts")
+                .long("hosts")
+                .value_name("LIST")
+                .help("Start hpvm node on these hosts, as n1,n[3-5], by ssh, and keep it running [default: none]"),
+        )
+        .arg(
+            Arg::new("launch-agent")
+                .long("launch-agent")
+                .value_name("COMMAND")
+                .help("Start it by this command in place of ssh, as mpirun --launch-agent [default: HPVM_LAUNCH_AGENT]"),
+        )
+        .arg(
             Arg::new("link")
                 .long("link")
                 .action(ArgAction::SetTrue)
@@ -158,6 +175,8 @@ pub fn run(flags: &ArgMatches) -> Result<i32, String> {
     let matches = &configured.matches;
     let listen = matches.get_one::<String>("listen").map(|text| address(text)).transpose();
     let listen = listen.map_err(|text| format!("serve: --listen {text}"))?;
+    let hosts = matches.get_one::<String>("hosts").map(|text| values::hosts(text)).transpose();
+    let hosts = hosts.map_err(|text| format!("serve: --hosts {text}"))?;
     if flags.get_flag("check-config") {
         crate::info::print(configured.report().as_bytes())?;
         return Ok(0);
@@ -192,6 +211,10 @@ pub fn run(flags: &ArgMatches) -> Result<i32, String> {
         },
         system: matches.get_flag("system"),
         node_limit_seconds: matches.get_one::<u64>("node-timeout").copied().unwrap_or(300),
+        hosts: Hosts {
+            names: hosts.unwrap_or_default(),
+            agent: matches.get_one::<String>("launch-agent").map(OsString::from),
+        },
         env: environment(),
         quiet,
     };

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use hpvm_queue::check::{self, SCRIPT_MAX};
-use hpvm_queue::job::{JobId, JobSpec};
+use hpvm_queue::job::{CpuBind, JobId, JobSpec};
 use hpvm_serve::api::types::{Job, Validated};
 use hpvm_serve::client::Client;
 
@@ -73,6 +73,13 @@ fn flags() -> Vec<Arg> {
         ),
         value("ntasks", Some('n'), "N", "Number of ranks [default: 1]"),
         value("cpus-per-task", Some('c'), "N", "Processors reserved for each rank [default: 1]"),
+        value(
+            "cpu-bind",
+            None,
+            "TYPE",
+            "Bind each rank to one of its cores, threads, sockets or ldoms, or with none not even the job to \
+             its processors [default: the job alone]",
+        ),
         value("time", Some('t'), "TIME", "Time limit: minutes, or [D-]H:M:S [default: none]"),
         value("mem", None, "SIZE", "Memory of all processes together, as 4G; more ends the job"),
         value(
@@ -150,12 +157,13 @@ fn given(matches: &ArgMatches, into: &mut Given) {
 
 /// The name of a flag as text that lives as long as the program.
 fn flags_name(arg: &Arg) -> Option<&'static str> {
-    const NAMES: [&str; 22] = [
+    const NAMES: [&str; 23] = [
         "job-name",
         "nodes",
         "nodelist",
         "ntasks",
         "cpus-per-task",
+        "cpu-bind",
         "time",
         "mem",
         "max-processes",
@@ -378,6 +386,12 @@ fn fill(spec: &mut JobSpec, flags: &Given) -> Result<(), String> {
     spec.nodes = count("nodes")?;
     spec.ranks = count("ntasks")?.unwrap_or(1);
     spec.cpus_per_rank = count("cpus-per-task")?;
+    let bind = |value: &String| {
+        let names = CpuBind::ALL.map(CpuBind::name).join(", ");
+        CpuBind::parse(value)
+            .ok_or_else(|| format!("--cpu-bind '{value}': expected one of {names}"))
+    };
+    spec.cpu_bind = flags.get("cpu-bind").map(bind).transpose()?;
     let time = |value: &String| told("time", values::time(value));
     spec.time_limit_seconds = flags.get("time").map(time).transpose()?;
     let memory = |value: &String| told("mem", values::memory(value));
@@ -486,6 +500,9 @@ mod tests {
         ] {
             assert_eq!(read(words).unwrap().max_restarts, restarts, "{words:?}");
         }
+        assert_eq!(read(&["--cpu-bind=none", "a"]).unwrap().cpu_bind, Some(CpuBind::None));
+        let refused = read(&["--cpu-bind", "map_cpu:0", "a"]).unwrap_err();
+        assert!(refused.contains("'map_cpu:0': expected one of none, cores"), "{refused}");
         assert!(read(&["--max-restarts=x", "a"]).unwrap_err().contains("--max-restarts 'x'"));
         let wrapped = read(&["--wrap", "echo hi"]).unwrap();
         assert_eq!(wrapped.script.as_deref(), Some("#!/bin/sh\necho hi\n"));

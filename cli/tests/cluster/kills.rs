@@ -5,6 +5,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use crate::common;
 use crate::server::Server;
 
@@ -81,32 +83,40 @@ fn whatever_is_killed_no_job_is_lost_and_none_runs_twice() {
     }
     let all_ended = || server.jobs().iter().all(|job| job["state"] == "ended");
     assert!(common::until(all_ended), "seed {seed}: {:?}", server.jobs());
-    check(&server, &ledger, seed, &submitted, killed_jobs);
+    let logs = |id: i64| server.good(&["logs", &id.to_string()]);
+    check(&server.jobs(), logs, &ledger, seed, &submitted, killed_jobs);
     server.end(libc::SIGTERM);
     let left = common::until(|| server.job_processes().is_empty());
     assert!(left, "seed {seed}: {:?}", server.job_processes());
 }
 
-pub fn check(server: &Server, ledger: &str, seed: u64, submitted: &[i64], killed: usize) {
+/// None of the jobs that were submitted is lost, none has run twice, and what they wrote is whole.
+pub fn check(
+    jobs: &[Value],
+    logs: impl Fn(i64) -> String,
+    ledger: &str,
+    seed: u64,
+    submitted: &[i64],
+    killed: usize,
+) {
     let mut counts: BTreeMap<(String, i64), usize> = BTreeMap::new();
     for line in std::fs::read_to_string(ledger).unwrap_or_default().lines() {
         let (what, id) = line.split_once(' ').unwrap();
         *counts.entry((what.to_string(), id.parse().unwrap())).or_default() += 1;
     }
     let count = |what: &str, id| counts.get(&(what.to_string(), id)).copied().unwrap_or(0);
-    let jobs = server.jobs();
     for id in submitted {
         assert!(jobs.iter().any(|job| job["id"] == *id), "seed {seed}: job {id} is lost");
     }
     let lines: String = (1..=LINES).map(|i| format!("line {i}\n")).collect();
     let mut failed = 0;
-    for job in &jobs {
+    for job in jobs {
         let id = job["id"].as_i64().unwrap();
         assert!(count("start", id) <= 1, "seed {seed}: job {id} ran twice");
         let outcome = &job["outcome"];
         if outcome["kind"] == "exit" && outcome["code"] == 0 {
             assert_eq!((count("start", id), count("end", id)), (1, 1), "seed {seed}: job {id}");
-            assert_eq!(server.good(&["logs", &id.to_string()]), lines, "seed {seed}: job {id}");
+            assert_eq!(logs(id), lines, "seed {seed}: job {id}");
         } else {
             let kind = outcome["kind"].as_str().unwrap();
             assert!(["signal", "node_lost"].contains(&kind), "seed {seed}: job {id}: {outcome}");

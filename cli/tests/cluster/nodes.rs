@@ -318,7 +318,8 @@ fn whatever_is_killed_on_any_host_no_job_is_lost_and_none_runs_twice() {
     }
     let all_ended = || cluster.server.jobs().iter().all(|job| job["state"] == "ended");
     assert!(common::until(all_ended), "seed {seed}: {:?}", cluster.server.jobs());
-    kills::check(&cluster.server, &ledger, seed, &submitted, killed);
+    let logs = |id: i64| cluster.server.good(&["logs", &id.to_string()]);
+    kills::check(&cluster.server.jobs(), logs, &ledger, seed, &submitted, killed);
     cluster.nothing_left();
 }
 
@@ -326,35 +327,57 @@ fn whatever_is_killed_on_any_host_no_job_is_lost_and_none_runs_twice() {
 pub struct Spread {
     pub hosts: Hosts,
     pub dir: tempfile::TempDir,
+    /// The server, then `hpvm node` of the other hosts.
     processes: Vec<Child>,
+    token: String,
 }
 
 impl Spread {
     pub fn start() -> Option<Spread> {
         let hosts = Hosts::up(3, &[])?;
         let dir = tempfile::tempdir().unwrap();
-        let mut spread = Spread { hosts, dir, processes: Vec::new() };
-        let mut serve = spread.on(1, &["serve", "--listen", "0.0.0.0:8421", "--data"]);
-        let log = std::fs::File::create(spread.dir.path().join("serve.log")).unwrap();
-        let serve = serve.arg(spread.data()).stdout(log).spawn().unwrap();
-        spread.processes.push(serve);
+        let mut spread = Spread { hosts, dir, processes: Vec::new(), token: String::new() };
+        spread.processes.push(spread.serve());
         let socket = spread.data().join("server.sock");
         assert!(common::until(|| socket.exists() && !spread.fingerprint().is_empty()));
         let token = spread.good(&["token", "create", "nodes", "--scope", "node"]);
-        let (url, fingerprint) =
-            (format!("https://{}:8421", spread.hosts.name(1)), spread.fingerprint());
-        for host in [2, 3] {
-            let args = ["node", "--cpus", "2", "--server", &url, "--fingerprint", &fingerprint];
-            let mut command = spread.on(host, &args);
-            command.env("HPVM_TOKEN", token.trim()).arg("--data");
-            command.arg(spread.dir.path().join(format!("node{host}")));
-            let log = std::fs::File::create(spread.dir.path().join(format!("log{host}"))).unwrap();
-            let child = command.stderr(log).spawn().unwrap();
-            spread.processes.push(child);
-        }
+        spread.token = token.trim().to_string();
+        spread.processes.extend([2, 3].map(|host| spread.node(host)));
         let up = |text: &str| text.matches("\"state\":\"up\"").count() == 3;
         assert!(common::until(|| up(&spread.good(&["nodes", "--json"]))));
         Some(spread)
+    }
+
+    fn serve(&self) -> Child {
+        let mut serve = self.on(1, &["serve", "--listen", "0.0.0.0:8421", "--data"]);
+        let log = std::fs::File::create(self.dir.path().join("serve.log")).unwrap();
+        serve.arg(self.data()).stdout(log).spawn().unwrap()
+    }
+
+    fn node(&self, host: u32) -> Child {
+        let url = format!("https://{}:8421", self.hosts.name(1));
+        let fingerprint = self.fingerprint();
+        let args = ["node", "--cpus", "2", "--server", &url, "--fingerprint", &fingerprint];
+        let mut command = self.on(host, &args);
+        command.env("HPVM_TOKEN", &self.token).arg("--data");
+        command.arg(self.dir.path().join(format!("node{host}")));
+        let log = std::fs::File::create(self.dir.path().join(format!("log{host}"))).unwrap();
+        command.stderr(log).spawn().unwrap()
+    }
+
+    /// Kills the server (host 1) or `hpvm node` of a host.
+    pub fn kill(&mut self, host: u32) {
+        let child = &mut self.processes[host as usize - 1];
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// Starts it again, after it was killed.
+    pub fn again(&mut self, host: u32) {
+        self.processes[host as usize - 1] = if host == 1 { self.serve() } else { self.node(host) };
+        if host == 1 {
+            assert!(common::until(|| !self.fingerprint().is_empty()), "no server");
+        }
     }
 
     pub fn data(&self) -> PathBuf {
@@ -362,7 +385,7 @@ impl Spread {
     }
 
     /// `hpvm` on a host.
-    fn on(&self, host: u32, args: &[&str]) -> Command {
+    pub fn on(&self, host: u32, args: &[&str]) -> Command {
         let mut command = self.hosts.command(host, env!("CARGO_BIN_EXE_hpvm"));
         command.args(args).env("HPVM_SERVER", self.data()).stdin(Stdio::null());
         command.env("HPVM_LAUNCH_AGENT", Hosts::agent()).current_dir(self.dir.path());
@@ -381,7 +404,7 @@ impl Spread {
         line.unwrap_or_default().trim().to_string()
     }
 
-    fn show(&self, id: &str) -> Value {
+    pub fn show(&self, id: &str) -> Value {
         serde_json::from_str(&self.good(&["show", "--json", id])).unwrap()
     }
 }

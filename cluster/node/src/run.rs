@@ -8,9 +8,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use hpvm_monitor::Sampler;
 use hpvm_queue::attempt::Attempt;
-use hpvm_queue::driver::{Driver, Embedded, Settings};
+use hpvm_queue::driver::{Confinement, Driver, Embedded, Settings};
 use hpvm_queue::job::JobId;
 use hpvm_queue::node::{Capacity, Daemon, Deed, Looks, Newest, Orders, Parts, Report, Work};
+use hpvm_queue::processors::Processors;
 use hpvm_queue::stepd::family;
 use hpvm_queue::time::Stamp;
 use hpvm_serve::api::types::NodeReport;
@@ -34,11 +35,15 @@ pub struct Options {
     /// The data folder; an absolute path.
     pub data: PathBuf,
     pub capacity: Capacity,
+    /// Which processors those are, if that is known.
+    pub processors: Processors,
     /// The `hpvm` program.
     pub program: PathBuf,
     pub home: PathBuf,
     /// Variables that jobs get beside their own.
     pub env: BTreeMap<String, String>,
+    /// Ends with its standard input, which whoever has started it confined.
+    pub attached: bool,
 }
 
 /// Runs until SIGTERM or SIGINT, or until the server refuses us. Jobs go on afterwards.
@@ -46,6 +51,9 @@ pub fn run(options: &Options) -> Result<(), String> {
     let (sender, news) = channel();
     // Before any other thread is there: they all inherit that signals wait.
     hear_signals(sender.clone())?;
+    if options.attached {
+        hear_end(sender.clone())?;
+    }
     let disk = Disk::open(&options.data)?;
     let identity = disk.begin()?;
     let mut node = Node::start(options, disk, identity, sender)?;
@@ -84,6 +92,17 @@ fn hear_signals(news: Sender<News>) -> Result<(), String> {
     thread("signals", body)
 }
 
+/// Waits for the end of standard input in a thread.
+fn hear_end(news: Sender<News>) -> Result<(), String> {
+    let body = move || {
+        // What is said beside the end is nothing to us, and an error is an end.
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        // We may be ending already.
+        let _ = news.send(News::Stop);
+    };
+    thread("input", body)
+}
+
 fn thread(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), String> {
     let made = std::thread::Builder::new().name(name.into()).spawn(body);
     made.map(|_| ()).map_err(|error| format!("cannot start a thread: {error}"))
@@ -97,6 +116,8 @@ struct Jobs {
     tasks: Sender<Vec<Task>>,
     /// Those at whose ranks is looked once more.
     looks: Sender<Vec<look::Task>>,
+    /// Ranks here of jobs that have their supervisors elsewhere.
+    confined: BTreeMap<Attempt, Confinement>,
 }
 
 struct Node {
@@ -194,7 +215,7 @@ impl Node {
         let (looks, inbox) = channel();
         let (line, identity) = (Line::new(&options.server)?, self.identity.identity.clone());
         thread("looks", move || look::run(line, &identity, &inbox))?;
-        Ok(Jobs { driver, place, tasks, looks })
+        Ok(Jobs { driver, place, tasks, looks, confined: BTreeMap::new() })
     }
 
     fn run(&mut self, inbox: &Receiver<News>) -> Result<(), String> {
@@ -241,6 +262,7 @@ impl Node {
                 self.send_output();
                 return Ok(false);
             }
+            News::Limit(id, outcome) => self.daemon.part_ended(id, outcome),
             News::Sent(id, trouble) => self.daemon.sent(id, trouble),
             News::Swept(id) => {
                 self.swept.insert(id);
@@ -312,6 +334,7 @@ impl Node {
             self.daemon.stands(id, hpvm_queue::driver::Standing::Later(text));
             return Err(error);
         }
+        self.confine_parts();
         self.look_after(id);
         self.send_output();
         Ok(())
@@ -322,9 +345,11 @@ impl Node {
         // Of a job whose record could not be read nobody knows whether it runs here.
         let part = self.works.get(&id).is_none_or(|work| work.part);
         if part && !self.swept.contains(&id) {
-            if let (true, Some(jobs)) = (self.sweeping.insert(id), &self.jobs) {
+            if let (true, Some(jobs)) = (self.sweeping.insert(id), &mut self.jobs) {
                 let (mark, news) = (jobs.place.mark(id), self.news.clone());
+                let confinement = jobs.confined.remove(&id);
                 std::thread::spawn(move || {
+                    confinement.into_iter().for_each(Confinement::end);
                     family::kill_marked(&mark);
                     // We are ending; the next life sweeps again.
                     let _ = news.send(News::Swept(id));
@@ -340,7 +365,29 @@ impl Node {
         Ok(())
     }
 
+    /// Confines the ranks that are, or are about to be, on this host to what their job may have here.
+    fn confine_parts(&mut self) {
+        let Some(jobs) = &mut self.jobs else { return };
+        for id in self.daemon.parts() {
+            let Some(work) = self.works.get(&id).filter(|_| !jobs.confined.contains_key(&id))
+            else {
+                continue;
+            };
+            let news = self.news.clone();
+            let told = move |outcome| {
+                // We are ending.
+                let _ = news.send(News::Limit(id, outcome));
+            };
+            match Confinement::start(&jobs.place, &work.job, told) {
+                Ok(made) => drop(jobs.confined.insert(id, made)),
+                // Tried again every second.
+                Err(error) => say(&format!("job {id} cannot be confined here: {error}")),
+            }
+        }
+    }
+
     fn look_after_all(&mut self) {
+        self.confine_parts();
         self.daemon.running().into_iter().for_each(|id| self.look_after(id));
         self.send_output();
     }
@@ -378,7 +425,8 @@ impl Node {
         let newest = self.identity.queue.zip(self.daemon.newest());
         let newest = newest.map(|(queue, job)| Newest { queue, job });
         let (report, capacity) = (self.daemon.report(), self.options.capacity);
-        let report = Report { newest, ..report };
+        let processors = self.options.processors.to_string();
+        let report = Report { newest, processors, ..report };
         self.outgoing.put(NodeReport { report, capacity, sample });
         let _ = self.bell.send(());
     }

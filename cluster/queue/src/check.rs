@@ -1,6 +1,6 @@
 //! Whether a job that is asked for makes sense, field by field, before it is recorded.
 
-use crate::job::JobSpec;
+use crate::job::{CpuBind, JobSpec};
 use crate::store::rules::QueueLimits;
 
 /// The one queue there is.
@@ -41,6 +41,7 @@ pub fn faults(spec: &JobSpec) -> Vec<Fault> {
     add("gpus", spec.gpus.and_then(|gpus| number(u64::from(gpus), 1, GPUS_MAX)));
     let cpus = spec.cpus_per_rank.map_or(1, u64::from);
     add("cpus_per_rank", number(cpus, 1, 4096));
+    add("cpu_bind", cpu_bind(spec));
     add("time_limit_seconds", spec.time_limit_seconds.and_then(|s| number(s, 1, LIMIT_MAX)));
     add("memory_bytes", spec.memory_bytes.and_then(|bytes| number(bytes, 1, 1 << 50)));
     let processes = spec.max_processes.map(u64::from);
@@ -137,6 +138,15 @@ fn script(text: &str) -> Option<String> {
     }
     let good = first.starts_with("#!") && first.len() > 2;
     (!good).then(|| "must begin with #! and an interpreter, such as #!/bin/sh".into())
+}
+
+/// A script starts its ranks itself, and says then to what they are bound.
+fn cpu_bind(spec: &JobSpec) -> Option<String> {
+    let bind = spec.cpu_bind.filter(|bind| *bind != CpuBind::None && spec.script.is_some())?;
+    let (asked, own) = (bind.name(), bind.of_launcher());
+    Some(format!(
+        "'{asked}' of a script, which starts its ranks itself: mpirun --bind-to {own} there"
+    ))
 }
 
 fn environment(spec: &JobSpec) -> Option<String> {

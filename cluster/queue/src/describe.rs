@@ -29,6 +29,7 @@ pub fn command_line(spec: &JobSpec) -> String {
     flag("-N", spec.nodes.map(|nodes| nodes.to_string()));
     flag("-w", (!spec.hosts.is_empty()).then(|| spec.hosts.join(",")));
     flag("-c", spec.cpus_per_rank.map(|cpus| cpus.to_string()));
+    flag("--cpu-bind", spec.cpu_bind.map(|bind| bind.name().to_string()));
     flag("-t", spec.time_limit_seconds.map(time));
     flag("--mem", spec.memory_bytes.map(memory));
     flag("--max-processes", spec.max_processes.map(|count| count.to_string()));

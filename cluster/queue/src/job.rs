@@ -125,6 +125,53 @@ impl Outcome {
     }
 }
 
+/// To what a job's ranks are bound, in the words of srun's `--cpu-bind`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum CpuBind {
+    /// To nothing, not even to the processors that the job holds.
+    None,
+    /// Each rank to a core, within what the job holds; the others likewise.
+    Cores,
+    Threads,
+    Sockets,
+    /// NUMA nodes.
+    Ldoms,
+}
+
+impl CpuBind {
+    /// All of them.
+    pub const ALL: [CpuBind; 5] =
+        [CpuBind::None, CpuBind::Cores, CpuBind::Threads, CpuBind::Sockets, CpuBind::Ldoms];
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            CpuBind::None => "none",
+            CpuBind::Cores => "cores",
+            CpuBind::Threads => "threads",
+            CpuBind::Sockets => "sockets",
+            CpuBind::Ldoms => "ldoms",
+        }
+    }
+
+    /// The inverse of [`CpuBind::name`].
+    pub fn parse(text: &str) -> Option<CpuBind> {
+        CpuBind::ALL.into_iter().find(|bind| bind.name() == text)
+    }
+
+    /// What the launcher calls it (`--bind-to`).
+    pub fn of_launcher(self) -> &'static str {
+        match self {
+            CpuBind::None => "none",
+            CpuBind::Cores => "core",
+            CpuBind::Threads => "hwthread",
+            CpuBind::Sockets => "socket",
+            CpuBind::Ldoms => "numa",
+        }
+    }
+}
+
 /// On what kind of end of another job one depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
@@ -178,6 +225,10 @@ pub struct JobSpec {
     /// Processors reserved for each rank; without it 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpus_per_rank: Option<u32>,
+    /// To what its ranks are bound. Without it the job is bound to the processors that it holds, and its
+    /// ranks run anywhere on them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_bind: Option<CpuBind>,
     /// After so many seconds the job is ended; without it, never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_limit_seconds: Option<u64>,
@@ -242,6 +293,7 @@ impl Default for JobSpec {
             nodes: None,
             hosts: Vec::new(),
             cpus_per_rank: None,
+            cpu_bind: None,
             time_limit_seconds: None,
             memory_bytes: None,
             max_processes: None,
@@ -333,13 +385,19 @@ fn is_zero(number: &u32) -> bool {
 }
 
 /// What a job holds of one host.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Share {
     pub host: String,
     pub ranks: u32,
+    /// How many processors.
     pub cpus: u32,
+    /// Bytes; 0 when none was asked for.
     pub memory: u64,
+    /// The numbers of its processors, as the kernel counts them. Missing where the queue does not know
+    /// those of the host.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub processors: Vec<u32>,
     /// The numbers of its graphics processors.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gpus: Vec<u32>,

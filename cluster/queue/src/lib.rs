@@ -15,6 +15,7 @@ pub mod manager;
 pub mod name;
 pub mod node;
 pub mod policy;
+pub mod processors;
 pub mod slurm;
 pub mod stepd;
 pub mod store;

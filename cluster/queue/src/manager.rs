@@ -15,6 +15,7 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -26,6 +27,7 @@ use crate::job::{Dependency, Job, JobId, OutcomeKind, Share, State};
 use crate::name::Name;
 use crate::node::{self, Fleet, NodeView};
 use crate::policy::{self, Other, Resources};
+use crate::processors::Processors;
 use crate::store::list::Keep;
 use crate::store::outbox::Happened;
 use crate::store::rules::Drained;
@@ -53,6 +55,8 @@ type Command = Box<dyn FnOnce(&mut Manager) + Send>;
 pub struct Config {
     pub place: Settings,
     pub capacity: Resources,
+    /// Which processors this machine has, if that is known.
+    pub processors: Arc<Processors>,
     /// Another queue has the jobs: we mirror it, and start, end and look after nothing.
     pub mirror: bool,
     /// After so many seconds without a report the jobs of a host are given up.
@@ -297,8 +301,8 @@ impl Manager {
             if job.state() == State::Running && job.allocation.is_empty() {
                 let (ranks, cpus) = (job.ranks(), policy::Request::of(job).cpus());
                 let (cpus, memory) = (cpus.min(capacity.cpus), job.spec.memory_bytes.unwrap_or(0));
-                let gpus = Vec::new();
-                job.allocation = vec![Share { host: host.clone(), ranks, cpus, memory, gpus }];
+                let host = host.clone();
+                job.allocation = vec![Share { host, ranks, cpus, memory, ..Share::default() }];
             }
         }
         self.look_after_all();
@@ -505,10 +509,17 @@ impl Manager {
             Some(format!("host {name} is drained by {user}: {reason}"))
         };
         let closed = drained(&own);
-        let mut all = vec![policy::Host { name: own, capacity, closed }];
-        for NodeView { name, capacity, silent, last_seen } in self.driver.fleet.views() {
+        let processors = Arc::clone(&self.config.processors);
+        let mut all = vec![policy::Host { name: own, capacity, processors, closed }];
+        for view in self.driver.fleet.views() {
+            let NodeView { name, capacity, processors, silent, last_seen } = view;
             let silent = silent.then(|| format!("host {name} has not reported since {last_seen}"));
-            all.push(policy::Host { closed: drained(&name).or(silent), capacity, name });
+            all.push(policy::Host {
+                closed: drained(&name).or(silent),
+                capacity,
+                processors,
+                name,
+            });
         }
         all
     }

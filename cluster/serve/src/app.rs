@@ -26,6 +26,7 @@ use crate::limit::{Limits, Rate};
 use crate::look::step::Steps;
 use crate::look::wanted::Wanted;
 use crate::problem::Problem;
+use crate::starter::Starts;
 
 /// Events kept for a stream that is slow; one that is slower reads the store.
 pub const CHANNEL: usize = 4096;
@@ -56,6 +57,8 @@ pub struct Inner {
     pub forgotten: Mutex<BTreeSet<JobId>>,
     /// Changes when a session, a token or a user ends: streams look whether theirs has.
     pub access: watch::Sender<u64>,
+    /// Hosts that the server starts itself.
+    pub starts: Starts,
     /// The hosts with their last samples.
     pub hosts: watch::Sender<Shown>,
     /// Of each host; a host takes 52 KB after a day.
@@ -118,6 +121,7 @@ impl App {
             slurm: parts.slurm,
             forgotten: Mutex::default(),
             access: watch::Sender::new(0),
+            starts: Starts::default(),
             hosts: watch::Sender::new(parts.hosts.into()),
             history: Mutex::default(),
             samples: Mutex::default(),

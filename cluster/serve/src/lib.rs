@@ -24,6 +24,7 @@ pub mod secret;
 mod slurm;
 mod spare;
 mod sse;
+pub mod starter;
 pub mod tls;
 
 use axum::Router;

@@ -18,12 +18,14 @@ use crate::app::{App, CHANNEL, Parts};
 use crate::auth::Peer;
 use crate::patience::Patiently;
 use crate::secret;
+use crate::starter;
 use crate::tls::given::Given;
 use crate::tls::listen::TlsListener;
 use crate::tls::own::{self, Own};
-use hpvm_queue::driver::{Settings, marks_of};
+use hpvm_queue::driver::{Settings, marks_of, turn_of};
 use hpvm_queue::manager::{Config, Publish, Queue};
 use hpvm_queue::policy::Resources;
+use hpvm_queue::processors::Processors;
 use hpvm_queue::slurm::Slurm;
 use hpvm_queue::store::audit::Actor;
 use hpvm_queue::store::list::Keep;
@@ -59,6 +61,8 @@ pub struct Options {
     pub node_limit_seconds: u64,
     /// How long records of jobs are kept.
     pub keep: Keep,
+    /// Hosts that the server starts itself.
+    pub hosts: starter::Hosts,
     /// The server's own variables, which jobs get.
     pub env: BTreeMap<String, String>,
     /// Say nothing but the link.
@@ -121,6 +125,7 @@ async fn serve(options: &Options) -> Result<(), String> {
         system: options.system,
     };
     let capacity = Resources::from(hpvm_queue::node::Capacity::of_this_machine());
+    let processors = Processors::of_this_machine(None, turn_of(&options.data));
     let (events, _) = broadcast::channel::<Arc<Happened>>(CHANNEL);
     let sender = events.clone();
     let versions = watch::Sender::new(BTreeMap::new());
@@ -155,6 +160,7 @@ async fn serve(options: &Options) -> Result<(), String> {
     let config = Config {
         place: place.clone(),
         capacity,
+        processors: Arc::new(processors),
         mirror: slurm.is_some(),
         node_limit_seconds: options.node_limit_seconds,
         keep: options.keep,
@@ -194,8 +200,11 @@ async fn serve(options: &Options) -> Result<(), String> {
     );
     let link = first_link(&queue, &owner)?;
     let fingerprint = secure.as_ref().map(|(_, fingerprint)| fingerprint.as_str());
+    let started = starter::start(&app, &options.hosts, fingerprint)?;
     announce(options, &url, &link, fingerprint)?;
     run_until_told(app, local, (tcp, secure.map(|(who, _)| who)), signals, end).await?;
+    // They have been told, and end within seconds.
+    started.into_iter().for_each(|thread| drop(thread.join()));
     let _ = std::fs::remove_file(socket(&options.data));
     queue.call(|manager| manager.stop()).map_err(|error| error.to_string())?;
     thread.join().map_err(|_| "the queue's thread failed".to_string())

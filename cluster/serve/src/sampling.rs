@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use hpvm_monitor::{HostSample, Sampler};
 use hpvm_queue::manager::Queue;
 use hpvm_queue::node::NodeView;
+use hpvm_queue::policy::Resources;
 use hpvm_queue::store::rules::Drained;
 use hpvm_queue::time::Stamp;
 
@@ -107,8 +108,20 @@ fn show(app: &App, own: Option<HostSample>, known: &mut Known) {
         all.push(shown);
     }
     drop(samples);
+    let starts = app.starts.all();
+    for (name, (since, _)) in &starts {
+        if !all.iter().any(|host| host.name == *name) {
+            // It has never reported.
+            let nothing = Resources { cpus: 0, memory: 0, gpus: 0 };
+            let (state, last_seen) = (HostState::Lost, *since);
+            all.push(Host { state, last_seen, ..Host::up(name, nothing) });
+        }
+    }
     for host in &mut all {
         host.mark_drained(drained);
+        if let (HostState::Lost, Some((_, start))) = (host.state, starts.get(&host.name)) {
+            host.reason = start.trouble().or(host.reason.take());
+        }
         let held = reserved.get(&host.name).copied().unwrap_or(0);
         host.cpus_reserved = held.min(host.cpus);
     }
@@ -120,7 +133,6 @@ mod tests {
     use super::*;
     use hpvm_queue::driver::{Settings, marks_of};
     use hpvm_queue::manager::{Config, Publish};
-    use hpvm_queue::policy::Resources;
     use hpvm_queue::store::list::Keep;
 
     #[test]
@@ -137,7 +149,9 @@ mod tests {
         };
         let capacity = Resources { cpus: 1, memory: 1, gpus: 0 };
         let keep = Keep::default();
-        let config = Config { place, capacity, mirror: false, node_limit_seconds: 300, keep };
+        let processors = Default::default();
+        let (mirror, node_limit_seconds) = (false, 300);
+        let config = Config { place, capacity, processors, mirror, node_limit_seconds, keep };
         let publish = Publish { events: Box::new(|_| {}), orders: Box::new(|_| {}) };
         let (queue, thread) = Queue::start(config, publish).unwrap();
         let mut known = Known::default();

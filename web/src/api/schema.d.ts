@@ -757,6 +757,11 @@ export interface components {
             /** @description All processors together: 1 is all of them busy. */
             total: components["schemas"]["CpuUse"];
         };
+        /**
+         * @description To what a job's ranks are bound, in the words of srun's `--cpu-bind`.
+         * @enum {string}
+         */
+        CpuBind: "none" | "cores" | "threads" | "sockets" | "ldoms";
         /** @description Fractions of the time between two readings. What is missing to 1 was idle. */
         CpuUse: {
             /**
@@ -925,6 +930,8 @@ export interface components {
         /** @description A job with all there is to know. */
         Job: components["schemas"]["JobSummary"] & {
             actions: components["schemas"]["Actions"];
+            /** @description What it holds of each of its hosts, or held; empty before it has started, and for jobs of Slurm. */
+            allocation?: components["schemas"]["Share"][];
             /** @description The command line that would submit the same. */
             command_line: string;
             /**
@@ -985,6 +992,8 @@ export interface components {
              * @default []
              */
             command?: string[];
+            /** @default null */
+            cpu_bind?: components["schemas"]["CpuBind"] | null;
             /**
              * Format: int32
              * @description Processors reserved for each rank; without it 1.
@@ -1455,6 +1464,39 @@ export interface components {
         SetPassword: {
             /** @description At least 8 characters. */
             password: string;
+        };
+        /** @description What a job holds of one host. */
+        Share: {
+            /**
+             * Format: int32
+             * @description How many processors.
+             * @default 0
+             */
+            cpus?: number;
+            /**
+             * @description The numbers of its graphics processors.
+             * @default []
+             */
+            gpus?: number[];
+            /** @default  */
+            host?: string;
+            /**
+             * Format: int64
+             * @description Bytes; 0 when none was asked for.
+             * @default 0
+             */
+            memory?: number;
+            /**
+             * @description The numbers of its processors, as the kernel counts them. Missing where the queue does not know
+             *     those of the host.
+             * @default []
+             */
+            processors?: number[];
+            /**
+             * Format: int32
+             * @default 0
+             */
+            ranks?: number;
         };
         /** @description Signing in: either user and password, or the token of a one-time link. */
         SignIn: {

@@ -52,6 +52,7 @@ export function HostState({ host }: { host: Host }) {
   return (
     <span class="hoststate lost">
       {host.state === "lost" ? "lost" : "silent"}, last seen <When at={host.last_seen} />
+      {host.state === "lost" && host.reason && `: ${host.reason}`}
     </span>
   );
 }

@@ -16,6 +16,7 @@ export interface Draft {
   hosts: string;
   gpus: string;
   cpus_per_rank: string;
+  cpu_bind: string;
   time_limit_seconds: string;
   memory_bytes: string;
   max_processes: string;
@@ -32,10 +33,13 @@ export interface Draft {
 }
 
 export const EMPTY: Draft = {
-  kind: "command", command: "", script: "", args: "", name: "", ranks: "1", nodes: "", hosts: "", gpus: "", cpus_per_rank: "",
+  kind: "command", command: "", script: "", args: "", name: "", ranks: "1", nodes: "", hosts: "", gpus: "", cpus_per_rank: "", cpu_bind: "",
   time_limit_seconds: "", memory_bytes: "", max_processes: "", queue: "", priority: "", max_restarts: "", depends_on: "", array: "", workdir: "",
   stdout: "", stderr: "", env: "", hold: false,
 };
+
+/// To what ranks may be bound, as `--cpu-bind` has it.
+export const BINDINGS = ["none", "cores", "threads", "sockets", "ldoms"] as const;
 
 export type Field = Exclude<keyof Draft, "kind">;
 export type Problems = Partial<Record<Field, string>>;
@@ -70,6 +74,7 @@ export function toSpec(draft: Draft): { spec: JobSpec; problems: Problems } {
     hosts: (text("hosts") ?? "").split(/[\s,]+/).filter(Boolean),
     gpus: number("gpus"),
     cpus_per_rank: number("cpus_per_rank"),
+    cpu_bind: read("cpu_bind", (word) => BINDINGS.find((each) => each === word), BINDINGS.join(", ")),
     time_limit_seconds: read("time_limit_seconds", parseLimit, "minutes, or hours:minutes:seconds"),
     memory_bytes: read("memory_bytes", parseBytes, "a size like 512M or 4G"),
     max_processes: number("max_processes"),
@@ -103,6 +108,7 @@ export function fromSpec(spec: JobSpec): Draft {
     hosts: (spec.hosts ?? []).join(","),
     gpus: text(spec.gpus),
     cpus_per_rank: text(spec.cpus_per_rank),
+    cpu_bind: text(spec.cpu_bind),
     time_limit_seconds: spec.time_limit_seconds == null ? "" : limitText(spec.time_limit_seconds),
     memory_bytes: spec.memory_bytes == null ? "" : bytesText(spec.memory_bytes),
     max_processes: text(spec.max_processes),

@@ -29,6 +29,17 @@ function scale(value: number, base: number): [string, string] {
   return [value.toFixed(digits), STEPS[step] ?? ""];
 }
 
+/// Numbers as the kernel lists them: "0-2,5".
+export function ranges(numbers: number[]): string {
+  const runs: [number, number][] = [];
+  for (const number of [...numbers].sort((a, b) => a - b)) {
+    const last = runs.at(-1);
+    if (last && last[1] + 1 === number) last[1] = number;
+    else runs.push([number, number]);
+  }
+  return runs.map(([first, last]) => (first === last ? `${first}` : `${first}-${last}`)).join(",");
+}
+
 /// 0.257 -> "26 %".
 export function percent(fraction: number): string {
   return `${Math.round(fraction * 100)} %`;

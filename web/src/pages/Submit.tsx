@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, newKey, post, Refused } from "../api/client";
 import type { Job, JobSpec, Queues, Validated } from "../api/types";
 import { Command, Trouble, When } from "../components/small";
-import { EMPTY, fromSpec, toSpec, type Draft, type Field, type Problems } from "../model/draft";
+import { BINDINGS, EMPTY, fromSpec, toSpec, type Draft, type Field, type Problems } from "../model/draft";
 import { JOB_NAME, nameOf } from "../model/name";
 import * as jobs from "../state/jobs";
 import { address, go, jobPath, setParameter } from "../state/route";
@@ -60,6 +60,7 @@ export function Submit() {
           <TextField {...field("array")} label="Array" placeholder="0-9%2" />
           <TextField {...field("priority")} label="Priority" inputMode="numeric" placeholder="0" />
           <TextField {...field("max_processes")} label="Processes at most" inputMode="numeric" placeholder="no limit" />
+          <TextField {...field("cpu_bind")} label="Ranks bound to" placeholder="the job's processors" options={[...BINDINGS]} />
           <TextField {...field("max_restarts")} label="Restarts" inputMode="numeric" placeholder="0" />
           <TextField {...field("env")} label="Environment" placeholder="NAME=value, one a line" lines={3} />
           <label class="check">
@@ -85,7 +86,7 @@ export function Submit() {
 }
 
 function openDetails(draft: Draft): boolean {
-  const fields = ["name", "hosts", "workdir", "stdout", "stderr", "depends_on", "array", "priority", "max_processes", "max_restarts", "env"] as const;
+  const fields = ["name", "hosts", "workdir", "stdout", "stderr", "depends_on", "array", "priority", "max_processes", "cpu_bind", "max_restarts", "env"] as const;
   return draft.hold || fields.some((field) => draft[field] !== "");
 }
 

@@ -14,7 +14,7 @@ import { Minutes } from "../../src/model/minute";
 import { word } from "../../src/model/outcome";
 import { Rates, sum } from "../../src/model/rates";
 import { compare, dataIn } from "../../src/model/report";
-import { bytes, count, duration, parseBytes, parseLimit, relative } from "../../src/model/units";
+import { bytes, count, duration, parseBytes, parseLimit, ranges, relative } from "../../src/model/units";
 import { joinWords, splitWords } from "../../src/model/words";
 import { ended, job, pending, report } from "../mock/data";
 
@@ -86,6 +86,10 @@ test("numbers for people, and back", () => {
   assert.deepEqual(["512M", "4G", "4 GiB", "1024", "x"].map(parseBytes), [2 ** 29, 2 ** 32, 2 ** 32, 2 ** 30, undefined]);
 });
 
+test("numbers as the kernel lists them", () => {
+  assert.deepEqual([[5, 0, 1, 2], [3], [], [2, 0]].map(ranges), ["0-2,5", "3", "", "0,2"]);
+});
+
 test("words as a shell splits them", () => {
   const split = (text: string) => splitWords(text);
   assert.deepEqual(split(`./a 'b c' "d\\"e" f\\ g ''`), { words: ["./a", "b c", 'd"e', "f g", ""] });
@@ -96,7 +100,7 @@ test("words as a shell splits them", () => {
 
 test("a job in the form is the job that comes out", () => {
   const spec: JobSpec = {
-    name: "x", command: ["./a b", "1"], args: [], ranks: 4, nodes: 2, hosts: ["n1", "n2"], gpus: 2, cpus_per_rank: 3, time_limit_seconds: 5430, memory_bytes: 3 * 2 ** 29, max_processes: 64,
+    name: "x", command: ["./a b", "1"], args: [], ranks: 4, nodes: 2, hosts: ["n1", "n2"], gpus: 2, cpus_per_rank: 3, cpu_bind: "cores", time_limit_seconds: 5430, memory_bytes: 3 * 2 ** 29, max_processes: 64,
     queue: "main", priority: 5, max_restarts: 3, depends_on: [{ kind: "afterok", job: 3, task: 2 }, { kind: "afterany", job: 4 }], array: "0-3%2",
     workdir: "/tmp", stdout: "o.%j", stderr: null, env: { A: "b=c", B: "" }, hold: true,
   };

@@ -13,6 +13,8 @@ use std::time::Duration;
 use crate::environment::{JOB_ID, NODE};
 use crate::sys;
 
+/// The name that the kernel shows of it.
+pub const NAME: &str = "hpvm-guardian";
 /// Scans without a find after which nothing is left. A process in the middle of `execve` may hide
 /// from one.
 const EMPTY_SCANS: u32 = 4;

@@ -40,9 +40,17 @@ pub fn kernel_set(cpus: &Cpus) -> KernelSet {
 /// # Errors
 /// The kernel's, in `errno`.
 pub fn bind(set: &KernelSet) -> std::io::Result<()> {
+    bind_process(0, set)
+}
+
+/// Binds the first thread of a process; 0: the calling thread. Async-signal-safe.
+///
+/// # Errors
+/// The kernel's, in `errno`.
+pub fn bind_process(pid: i32, set: &KernelSet) -> std::io::Result<()> {
     // SAFETY: the kernel reads words from a buffer of the size given.
     crate::sys::check(unsafe {
-        libc::sched_setaffinity(0, size_of::<KernelSet>(), set.as_ptr().cast())
+        libc::sched_setaffinity(pid, size_of::<KernelSet>(), set.as_ptr().cast())
     })
     .map(drop)
 }

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::brain::{Action, Brain};
+use super::confine;
 use super::frame::{Frame, FrameBuffer, HELLO};
+
 use super::order::{Order, Program};
 use super::start::Starter;
 use super::typed::Typed;
@@ -84,6 +86,8 @@ fn run(
         Some(other) => return Err(format!("{other:?} came instead of an order")),
         None => return Ok(()),
     };
+    // Before anything is started, the guardian included.
+    confine::be_confined(&order);
     let marks = marks(&order.job, Some(order.nodes[0].number));
     let guardian = Guardian::start(&marks, folder).map_err(|error| plain(&error))?;
     let mut agent =

@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod brain;
 pub mod codec;
+pub mod confine;
 pub mod frame;
 pub mod links;
 pub mod order;

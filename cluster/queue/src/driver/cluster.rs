@@ -2,10 +2,13 @@
 //! first of its hosts; the launcher under it reaches the others.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
+use super::confine::{self, Confinement};
 use super::{Driver, Embedded, Standing};
 use crate::attempt::Attempt;
-use crate::job::{Job, JobId, Share};
+use crate::job::{Job, JobId, Outcome, Share};
 use crate::node::Fleet;
 use crate::stepd::family;
 
@@ -14,11 +17,68 @@ use crate::stepd::family;
 pub struct Cluster {
     local: Embedded,
     pub fleet: Fleet,
+    /// Ranks here of jobs that have their supervisors elsewhere.
+    confined: BTreeMap<Attempt, Confinement>,
+    /// What ended some of those.
+    told: Arc<Mutex<BTreeMap<Attempt, Outcome>>>,
+    /// When jobs were first seen to have ended whose other hosts may tell why. Clocks of hosts differ.
+    ended: BTreeMap<Attempt, Instant>,
 }
+
+/// So long after the end of a job another host may tell that it was the one to end it.
+const TELLS_WITHIN: Duration = Duration::from_millis(1500);
 
 impl Cluster {
     pub fn new(local: Embedded, fleet: Fleet) -> Cluster {
-        Cluster { local, fleet }
+        let (confined, told, ended) = (BTreeMap::new(), Arc::default(), BTreeMap::new());
+        Cluster { local, fleet, confined, told, ended }
+    }
+
+    /// Confines ranks on this machine of a job whose supervisor is elsewhere.
+    fn confine(&mut self, job: &Job) {
+        let (id, host) = (job.attempt(), self.local.host());
+        let here = job.allocation.iter().any(|share| share.host == host);
+        if !here || self.confined.contains_key(&id) {
+            return;
+        }
+        let list = Arc::clone(&self.told);
+        let tell = move |outcome| {
+            list.lock().unwrap_or_else(PoisonError::into_inner).insert(id, outcome);
+        };
+        // Tried again at the next look.
+        self.confined
+            .extend(Confinement::start(self.local.place(), job, tell).ok().map(|made| (id, made)));
+    }
+
+    /// The limit for which one of its further hosts has ended the job, if one has.
+    fn limit(&mut self, job: &Job) -> Option<Outcome> {
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let here = told.get(&job.attempt()).cloned();
+        here.or_else(|| self.fleet.limit(job)).filter(confine::is_limit)
+    }
+
+    /// How a job of several hosts stands, with regard to what its further hosts tell.
+    fn of_all(&mut self, job: &Job, first: Standing) -> Standing {
+        let limit = self.limit(job);
+        match (first, limit) {
+            (Standing::Ended(outcome, at), _) if outcome.is_success() => {
+                Standing::Ended(outcome, at)
+            }
+            (Standing::Ended(_, at), Some(limit)) => Standing::Ended(limit, at),
+            (Standing::Ended(outcome, at), None) => {
+                let seen = *self.ended.entry(job.attempt()).or_insert_with(Instant::now);
+                match seen.elapsed() < TELLS_WITHIN {
+                    true => Standing::Later("its hosts may tell that a limit has ended it".into()),
+                    false => Standing::Ended(outcome, at),
+                }
+            }
+            (Standing::Runs, Some(_)) => {
+                // A script may go on without its ranks.
+                self.cancel(job, "the queue, for a limit");
+                Standing::Runs
+            }
+            (standing, _) => standing,
+        }
     }
 
     /// Makes the folders of jobs that are about to start here, before they are recorded as running:
@@ -38,9 +98,16 @@ impl Cluster {
 impl Driver for Cluster {
     fn attend(&mut self, job: &Job) -> Standing {
         self.fleet.want(job);
-        match self.is_local(job) {
+        let standing = match self.is_local(job) {
             true => self.local.attend(job),
-            false => self.fleet.standing(job),
+            false => {
+                self.confine(job);
+                self.fleet.standing(job)
+            }
+        };
+        match confine::has_limits(job) {
+            true => self.of_all(job, standing),
+            false => standing,
         }
     }
 
@@ -57,11 +124,17 @@ impl Driver for Cluster {
 
     fn recorded(&mut self, job: &Job) {
         self.fleet.forget(job);
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).remove(&job.attempt());
+        self.ended.remove(&job.attempt());
+        let confinement = self.confined.remove(&job.attempt());
         let here = |host: &str| host == self.local.host();
         if !self.is_local(job) && job.allocation.iter().any(|share| here(&share.host)) {
             let mark = self.local.mark(job.attempt());
             // The launcher's agent has ended its ranks; this is for what it could not.
-            std::thread::spawn(move || family::kill_marked(&mark));
+            std::thread::spawn(move || {
+                confinement.into_iter().for_each(Confinement::end);
+                family::kill_marked(&mark)
+            });
         }
     }
 

@@ -11,7 +11,7 @@ use super::watch::{self, Watch};
 use super::{Driver, Standing};
 use crate::account::{self, Account};
 use crate::attempt::Attempt;
-use crate::job::{Job, JobId, Outcome, OutcomeKind, Share};
+use crate::job::{CpuBind, Job, JobId, Outcome, OutcomeKind, Share};
 use crate::stepd::order::{Order, replace};
 use crate::stepd::record::{self, Claim, End, Folder, Lock, Record, Seen};
 use crate::stepd::{cgroup, family};
@@ -58,12 +58,30 @@ pub fn account_of(user: &str) -> Result<Account, String> {
     }
 }
 
+/// The processors of a host to which a job is bound; none: to nothing.
+pub fn processors_on(job: &Job, host: &str) -> Vec<u32> {
+    if job.spec.cpu_bind == Some(CpuBind::None) {
+        return Vec::new();
+    }
+    let shares = job.allocation.iter().filter(|share| share.host == host);
+    shares.flat_map(|share| share.processors.iter().copied()).collect()
+}
+
 /// What marks of the jobs of a data folder begin with; another folder has others.
 pub fn marks_of(data: &Path) -> String {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
     data.hash(&mut hasher);
     format!("queue-{:08x}", hasher.finish() as u32)
+}
+
+/// With which core of a machine a queue begins, or a host of one: others with another data folder may be
+/// on the same machine and know nothing of its jobs.
+pub fn turn_of(data: &Path) -> u64 {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    data.hash(&mut hasher);
+    hasher.finish() >> 32
 }
 
 impl Settings {
@@ -119,8 +137,9 @@ impl Settings {
     fn order(&self, job: &Job) -> Order {
         let spec = &job.spec;
         let mut argv = vec![self.program.display().to_string(), "run".into()];
-        // Several jobs share the processors: nobody may take the first ones for itself.
-        argv.extend(["--bind-to".into(), "none".into()]);
+        // The job is bound as a whole; its ranks only if that was asked for.
+        let bind = spec.cpu_bind.unwrap_or(CpuBind::None);
+        argv.extend(["--bind-to".into(), bind.of_launcher().into()]);
         if let Some(hosts) = describe::host_list(job).filter(|_| spec.script.is_none()) {
             argv.extend(["-H".into(), hosts]);
         }
@@ -153,6 +172,7 @@ impl Settings {
             time_limit_seconds: spec.time_limit_seconds,
             memory_bytes: spec.memory_bytes,
             max_processes: spec.max_processes,
+            processors: processors_on(job, &self.host),
             cpus: Some(crate::policy::cpus_on(job, &self.host)).filter(|cpus| *cpus > 0),
             mark: self.mark(job.attempt()),
         }
@@ -265,6 +285,11 @@ impl Embedded {
 
     pub fn mark(&self, attempt: Attempt) -> String {
         self.place.mark(attempt)
+    }
+
+    /// Where jobs run here.
+    pub fn place(&self) -> &Settings {
+        &self.place
     }
 
     /// Makes the folders of these jobs, so that they are there after a power cut, too. Gives those

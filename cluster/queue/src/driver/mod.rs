@@ -2,11 +2,13 @@
 //! asks for all of it.
 
 mod cluster;
+mod confine;
 mod embedded;
 mod watch;
 
 pub use cluster::Cluster;
-pub use embedded::{Embedded, Settings, account_of, marks_of};
+pub use confine::Confinement;
+pub use embedded::{Embedded, Settings, account_of, marks_of, processors_on, turn_of};
 
 use crate::attempt::Attempt;
 use crate::job::{Job, Outcome};

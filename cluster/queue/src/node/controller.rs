@@ -192,6 +192,14 @@ impl Controller {
         Ok(news.into_iter().collect())
     }
 
+    /// How the host has told that a job, or its part of one, has ended.
+    pub fn end_of(&self, id: Attempt) -> Option<Outcome> {
+        match &self.wishes.get(&id)?.said {
+            Some(Said::Ended(outcome, _)) => Some(outcome.clone()),
+            _ => None,
+        }
+    }
+
     /// How a job stands. A host that is silent for `limit` seconds has lost it.
     pub fn standing(&self, id: Attempt, now: Stamp, limit: u64) -> Standing {
         let lost = |text: &str| {

@@ -139,6 +139,13 @@ impl Daemon {
         }
     }
 
+    /// The ranks here of a job that has its supervisor elsewhere were ended, for this reason.
+    pub fn part_ended(&mut self, id: Attempt, outcome: Outcome) {
+        if let Some(job) = self.jobs.get_mut(&id).filter(|job| job.part) {
+            job.phase = Phase::Ended(outcome, Stamp::now());
+        }
+    }
+
     /// All output of a job that has ended was sent, or what of it could not be.
     pub fn sent(&mut self, id: Attempt, trouble: Option<String>) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
@@ -193,6 +200,12 @@ impl Daemon {
         self.jobs.iter().filter(|(_, job)| runs(job)).map(|(id, _)| *id).collect()
     }
 
+    /// The jobs of which there are only ranks here.
+    pub fn parts(&self) -> Vec<Attempt> {
+        let parts = |job: &Held| job.part && matches!(job.phase, Phase::Runs) && !job.unwanted;
+        self.jobs.iter().filter(|(_, job)| parts(job)).map(|(id, _)| *id).collect()
+    }
+
     /// The jobs whose output is to be sent; `true` for those that have ended.
     pub fn sending(&self) -> Vec<(Attempt, bool)> {
         let of = |(id, job): (&Attempt, &Held)| match job.phase {
@@ -219,6 +232,7 @@ impl Daemon {
             seen: self.seen,
             jobs: self.jobs.iter().map(|(id, job)| Told { job: *id, said: said(job) }).collect(),
             newest: None,
+            processors: String::new(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -9,8 +10,9 @@ use utoipa::ToSchema;
 use super::pulse::{Beat, Pulses};
 use super::{Controller, Orders, Queue, Refused, Report, Version, Work};
 use crate::driver::Standing;
-use crate::job::{Job, JobId, Outcome, OutcomeKind};
+use crate::job::{Job, JobId, Outcome, OutcomeKind, Share};
 use crate::policy::Resources;
+use crate::processors::Processors;
 use crate::store::nodes::NodeRow;
 use crate::time::Stamp;
 
@@ -70,6 +72,7 @@ pub type News = (String, Option<Version>);
 pub struct NodeView {
     pub name: String,
     pub capacity: Resources,
+    pub processors: Arc<Processors>,
     pub last_seen: Stamp,
     pub silent: bool,
 }
@@ -78,6 +81,9 @@ pub struct NodeView {
 struct Node {
     controller: Controller,
     capacity: Resources,
+    /// As the host has told them, and what that means.
+    told: String,
+    processors: Arc<Processors>,
     /// By the system's clock, for people.
     last_seen: Stamp,
     /// What of that is written down.
@@ -87,6 +93,12 @@ struct Node {
 }
 
 impl Node {
+    fn new(controller: Controller, capacity: Resources, told: &str, last_seen: Stamp) -> Node {
+        let processors = known(told, capacity);
+        let (recorded, suspect, told) = (None, false, told.to_string());
+        Node { controller, capacity, told, processors, last_seen, recorded, suspect }
+    }
+
     fn is_silent(&self, now: Stamp) -> bool {
         self.suspect || self.controller.is_silent(now, SILENT_SECONDS)
     }
@@ -96,6 +108,12 @@ impl Node {
         self.controller.hear(beat.last, beat.at);
         self.last_seen = self.last_seen.max(beat.seen);
     }
+}
+
+/// The processors that a host has told, if they are as many as it has; else nobody knows them.
+fn known(told: &str, capacity: Resources) -> Arc<Processors> {
+    let all = Processors::parse(told).filter(|all| all.count() == capacity.cpus);
+    Arc::new(all.unwrap_or_default())
 }
 
 /// See the module. Silence is measured on a clock that nobody sets, the one of [`Pulses`].
@@ -119,13 +137,8 @@ impl Fleet {
         for row in rows {
             let controller = Controller::new(queue.clone(), row.identity.clone(), Stamp(0));
             let (capacity, last_seen) = (row.capacity, row.last_seen);
-            let node = Node {
-                controller,
-                capacity,
-                last_seen,
-                recorded: Some(row.clone()),
-                suspect: false,
-            };
+            let mut node = Node::new(controller, capacity, &row.processors, last_seen);
+            node.recorded = Some(row.clone());
             nodes.insert(row.name, node);
         }
         let news = nodes.keys().cloned().collect();
@@ -188,6 +201,7 @@ impl Fleet {
         let of = |(name, node): (&String, &Node)| NodeView {
             name: name.clone(),
             capacity: node.capacity,
+            processors: Arc::clone(&node.processors),
             last_seen: node.last_seen,
             silent: node.is_silent(now),
         };
@@ -233,13 +247,7 @@ impl Fleet {
         let fresh = !self.nodes.contains_key(name);
         if fresh {
             let controller = Controller::new(self.queue.clone(), report.identity.clone(), now);
-            let node = Node {
-                controller,
-                capacity,
-                last_seen: Stamp::now(),
-                recorded: None,
-                suspect: false,
-            };
+            let node = Node::new(controller, capacity, &report.processors, Stamp::now());
             self.nodes.insert(name.to_string(), node);
             self.news.insert(name.to_string());
         }
@@ -248,8 +256,12 @@ impl Fleet {
         let jobs = node.controller.report(report, now, SILENT_SECONDS)?;
         node.last_seen = Stamp::now();
         node.suspect = false;
-        let changed = fresh || was_silent || node.capacity != capacity;
-        node.capacity = capacity;
+        let same = node.capacity == capacity && node.told == report.processors;
+        if !same {
+            (node.capacity, node.processors) = (capacity, known(&report.processors, capacity));
+            node.told.clone_from(&report.processors);
+        }
+        let changed = fresh || was_silent || !same;
         Ok((jobs, changed))
     }
 
@@ -276,11 +288,13 @@ impl Fleet {
         let (identity, capacity, last_seen) =
             (node.controller.identity(), node.capacity, node.last_seen);
         let same = node.recorded.as_ref().is_some_and(|old| {
-            (old.identity.as_str(), old.capacity) == (identity, capacity)
+            let before = (old.identity.as_str(), old.capacity, &old.processors);
+            before == (identity, capacity, &node.told)
                 && (0..SEEN_EVERY_MS).contains(&(last_seen.0 - old.last_seen.0))
         });
         let (name, identity) = (name.to_string(), identity.to_string());
-        (!same).then_some(NodeRow { name, identity, capacity, last_seen })
+        let processors = node.told.clone();
+        (!same).then_some(NodeRow { name, identity, capacity, processors, last_seen })
     }
 
     pub fn recorded(&mut self, row: NodeRow) {
@@ -329,6 +343,13 @@ impl Fleet {
                 Standing::Ended(outcome, Stamp::now())
             }
         }
+    }
+
+    /// What its hosts behind the first have told of the end of their ranks, if one has.
+    pub fn limit(&self, job: &Job) -> Option<Outcome> {
+        let further = job.allocation.iter().skip(1);
+        let of = |share: &Share| self.nodes.get(&share.host)?.controller.end_of(job.attempt());
+        further.filter_map(of).next()
     }
 
     pub fn cancel(&mut self, job: &Job, by: &str) {
@@ -380,7 +401,14 @@ mod tests {
         let mut job = crate::apply::tests::job(7);
         job.summary.hosts = vec!["n2".into()];
         let (ranks, cpus, memory, gpus) = (1, 1, 0, Vec::new());
-        job.allocation = vec![crate::job::Share { host: "n2".into(), ranks, cpus, memory, gpus }];
+        job.allocation = vec![crate::job::Share {
+            host: "n2".into(),
+            ranks,
+            cpus,
+            memory,
+            gpus,
+            ..Default::default()
+        }];
         // Wanted again, and cancelled again: that is no news.
         let steps: [fn(&mut Fleet, &Job); 3] =
             [Fleet::want, |fleet, job| fleet.cancel(job, "ann"), Fleet::forget];

@@ -111,6 +111,9 @@ pub struct Report {
     /// restored from a copy gives numbers above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub newest: Option<Newest>,
+    /// The text of its [`Processors`](crate::processors::Processors).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub processors: String,
 }
 
 /// See [`Report`].

@@ -84,9 +84,11 @@ impl Inner {
 impl Pulse {
     /// Whether the manager would do nothing about this report.
     fn is_no_news(&self, report: &Report, capacity: Capacity, now: Stamp, seen: Stamp) -> bool {
-        let Report { identity, session, number, seen: carried_out, jobs, newest } = report;
-        let same = (identity, *carried_out, jobs, *newest)
-            == (&self.said.identity, self.said.seen, &self.said.jobs, self.said.newest);
+        let Report { identity, session, number, seen: carried_out, jobs, newest, processors } =
+            report;
+        let said = &self.said;
+        let same = (identity, *carried_out, jobs, *newest, processors)
+            == (&said.identity, said.seen, &said.jobs, said.newest, &said.processors);
         let follows = *session == self.beat.last.0 && *number > self.beat.last.1;
         // Who was silent is back: that is news.
         let lives = now.since(self.beat.at) < SILENT_SECONDS;

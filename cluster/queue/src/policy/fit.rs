@@ -41,9 +41,10 @@ impl Request {
         self.only.is_empty() || self.only.contains(&host.name)
     }
 
-    /// What so many ranks hold of a host, which has no more than its capacity to give.
-    fn part(&self, ranks: u32, gpus: u32, capacity: Resources) -> Resources {
-        let cpus = ranks.saturating_mul(self.per_rank).min(capacity.cpus);
+    /// What so many ranks hold of a host, whole cores, which has no more than its capacity to give.
+    fn part(&self, ranks: u32, gpus: u32, host: &Host) -> Resources {
+        let (asked, unit) = (ranks.saturating_mul(self.per_rank), host.processors.unit());
+        let cpus = asked.checked_next_multiple_of(unit).unwrap_or(asked).min(host.capacity.cpus);
         Resources { cpus, memory: self.memory, gpus }
     }
 }
@@ -71,7 +72,7 @@ pub fn fit(ask: &Request, hosts: &[Host], free: &[Resources]) -> Option<Vec<Part
             if eligible.iter().any(on_one) || eligible.len() == 1 {
                 one(ask, hosts, free, &eligible)
             } else if all >= u64::from(ask.ranks) {
-                spread(ask, free, &eligible)
+                spread(ask, hosts, free, &eligible)
             } else {
                 everything(ask, hosts, free, &eligible)
             }
@@ -84,9 +85,9 @@ fn best(
     hosts: &[Host],
     free: &[Resources],
     among: &[usize],
-    part: impl Fn(Resources) -> Resources,
+    part: impl Fn(&Host) -> Resources,
 ) -> Option<usize> {
-    let suffices = |i: &&usize| part(hosts[**i].capacity).fits(free[**i]);
+    let suffices = |i: &&usize| part(&hosts[**i]).fits(free[**i]);
     among.iter().filter(suffices).min_by_key(|i| (free[**i].cpus, **i)).copied()
 }
 
@@ -96,9 +97,9 @@ fn one(ask: &Request, hosts: &[Host], free: &[Resources], eligible: &[usize]) ->
     let needed = ask.cpus().min(largest);
     let among: Vec<usize> =
         eligible.iter().copied().filter(|i| hosts[*i].capacity.cpus >= needed).collect();
-    let part = |capacity| ask.part(ask.ranks, ask.gpus, capacity);
+    let part = |host: &Host| ask.part(ask.ranks, ask.gpus, host);
     let host = best(hosts, free, &among, part)?;
-    Some(vec![Part { host, ranks: ask.ranks, holds: part(hosts[host].capacity) }])
+    Some(vec![Part { host, ranks: ask.ranks, holds: part(&hosts[host]) }])
 }
 
 /// As many hosts as are asked for, ranks and graphics processors shared out evenly.
@@ -120,30 +121,35 @@ fn several(
     let share = |all: u32, number: u32| all / count + u32::from(number < all % count);
     for number in 0..count {
         let (ranks, gpus) = (share(ask.ranks, number), share(ask.gpus, number));
-        let part = |capacity| ask.part(ranks, gpus, capacity);
+        let part = |host: &Host| ask.part(ranks, gpus, host);
         let host = best(hosts, free, &left, part)?;
         left.retain(|other| *other != host);
-        parts.push(Part { host, ranks, holds: part(hosts[host].capacity) });
+        parts.push(Part { host, ranks, holds: part(&hosts[host]) });
     }
     Some(parts)
 }
 
 /// More than any host has: the emptiest hosts first, so that they are few.
-fn spread(ask: &Request, free: &[Resources], eligible: &[usize]) -> Option<Vec<Part>> {
+fn spread(
+    ask: &Request,
+    hosts: &[Host],
+    free: &[Resources],
+    eligible: &[usize],
+) -> Option<Vec<Part>> {
     let mut order: Vec<usize> =
         eligible.iter().copied().filter(|i| free[*i].memory >= ask.memory).collect();
     order.sort_by_key(|i| (std::cmp::Reverse((free[*i].cpus, free[*i].gpus)), *i));
     let (mut ranks, mut gpus) = (ask.ranks, ask.gpus);
     let mut parts = Vec::new();
     for host in order {
-        let take = (free[host].cpus / ask.per_rank).min(ranks);
+        let unit = hosts[host].processors.unit();
+        let take = (free[host].cpus / unit * unit / ask.per_rank).min(ranks);
         if take == 0 {
             continue;
         }
         let some = free[host].gpus.min(gpus);
         (ranks, gpus) = (ranks - take, gpus - some);
-        let holds = Resources { cpus: take * ask.per_rank, memory: ask.memory, gpus: some };
-        parts.push(Part { host, ranks: take, holds });
+        parts.push(Part { host, ranks: take, holds: ask.part(take, some, &hosts[host]) });
         if ranks == 0 {
             break;
         }

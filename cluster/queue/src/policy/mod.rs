@@ -4,7 +4,8 @@
 //! Order: priority, to which a minute of waiting adds 1, so nobody waits for ever; then the number.
 //! The first jobs that have to wait get reservations: a place in time where they fit, given the
 //! time limits of what runs. A later job starts earlier only if it takes nothing of a reservation
-//! (back-filling). A job that asks for more processors than there are gets all of them, since ranks
+//! (back-filling). On a host whose cores have several hardware threads a job holds whole cores, so that
+//! no two jobs share one. A job that asks for more processors than there are gets all of them, since ranks
 //! may outnumber processors; only memory that does not exist keeps a job from ever starting.
 
 mod fit;
@@ -13,11 +14,13 @@ mod profile;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::apply::{LONGEST_PAUSE, why_again};
 use crate::describe::{amount, count};
 use crate::job::{DependKind, Dependency, Job, JobId, Outcome, Share, State};
 use crate::name::Name;
+use crate::processors::Processors;
 use crate::time::Stamp;
 pub use fit::Request;
 use fit::{Part, fit};
@@ -62,6 +65,8 @@ impl Resources {
 pub struct Host {
     pub name: String,
     pub capacity: Resources,
+    /// Which processors those are, where that is known.
+    pub processors: Arc<Processors>,
     /// Why nothing starts there: it is drained, or lost.
     pub closed: Option<String>,
 }
@@ -121,30 +126,45 @@ fn held(running: &[&Job], hosts: &[Host]) -> Vec<Held> {
     all
 }
 
-/// The numbers of graphics processors that are in use.
-struct Gpus(Vec<BTreeSet<u32>>);
+/// The numbers of processors and of graphics processors of a host that are in use.
+#[derive(Default)]
+struct Used {
+    processors: BTreeSet<u32>,
+    gpus: BTreeSet<u32>,
+}
 
-impl Gpus {
-    fn of(running: &[&Job], hosts: &[Host]) -> Gpus {
-        let shares = || running.iter().flat_map(|job| &job.allocation);
-        let used = |host: &Host| {
-            shares().filter(|s| s.host == host.name).flat_map(|s| s.gpus.iter().copied()).collect()
-        };
-        Gpus(hosts.iter().map(used).collect())
+/// The same of each host.
+struct InUse(Vec<Used>);
+
+impl InUse {
+    fn of(running: &[&Job], hosts: &[Host]) -> InUse {
+        let places: BTreeMap<&str, usize> =
+            hosts.iter().enumerate().map(|(i, host)| (host.name.as_str(), i)).collect();
+        let mut all: Vec<Used> = hosts.iter().map(|_| Used::default()).collect();
+        for share in running.iter().flat_map(|job| &job.allocation) {
+            if let Some(place) = places.get(share.host.as_str()) {
+                all[*place].processors.extend(&share.processors);
+                all[*place].gpus.extend(&share.gpus);
+            }
+        }
+        InUse(all)
     }
 
-    /// The lowest that are free.
+    /// The lowest graphics processors that are free, and whole cores.
     fn take(&mut self, hosts: &[Host], parts: &[Part]) -> Vec<Share> {
         let share = |part: &Part| {
-            let used = &mut self.0[part.host];
-            let free = (0..hosts[part.host].capacity.gpus).filter(|gpu| !used.contains(gpu));
+            let (host, used) = (&hosts[part.host], &mut self.0[part.host]);
+            let free = (0..host.capacity.gpus).filter(|gpu| !used.gpus.contains(gpu));
             let gpus: Vec<u32> = free.take(part.holds.gpus as usize).collect();
-            used.extend(&gpus);
+            used.gpus.extend(&gpus);
+            let processors = host.processors.pick(&used.processors, part.holds.cpus);
+            used.processors.extend(&processors);
             Share {
-                host: hosts[part.host].name.clone(),
+                host: host.name.clone(),
                 ranks: part.ranks,
                 cpus: part.holds.cpus,
                 memory: part.holds.memory,
+                processors,
                 gpus,
             }
         };
@@ -167,7 +187,7 @@ pub fn plan<'a>(
         now,
         hosts,
         profile: Profile::new(now, hosts, &held(&running, hosts)),
-        gpus: Gpus::of(&running, hosts),
+        in_use: InUse::of(&running, hosts),
         at_once: at_once(&running),
         reserved: 0,
         first_blocked: None,
@@ -185,7 +205,7 @@ struct Round<'a> {
     now: Stamp,
     hosts: &'a [Host],
     profile: Profile,
-    gpus: Gpus,
+    in_use: InUse,
     at_once: BTreeMap<JobId, u32>,
     reserved: usize,
     first_blocked: Option<JobId>,
@@ -221,7 +241,7 @@ impl Round<'_> {
                 if let Some(array) = &job.summary.array {
                     *self.at_once.entry(array.id).or_default() += 1;
                 }
-                let shares = self.gpus.take(self.hosts, &parts);
+                let shares = self.in_use.take(self.hosts, &parts);
                 self.plan.start.push((job.id(), shares));
             }
             found => self.block(job, &ask, fits, found),

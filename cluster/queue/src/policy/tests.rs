@@ -23,14 +23,16 @@ fn runs(job: Job) -> Job {
 /// It runs on this host and holds so many processors.
 fn on(job: Job, host: &str, cpus: u32) -> Job {
     let memory = job.spec.memory_bytes.unwrap_or(0);
-    let share = Share { host: host.into(), ranks: job.spec.ranks, cpus, memory, gpus: Vec::new() };
+    let share =
+        Share { host: host.into(), ranks: job.spec.ranks, cpus, memory, ..Share::default() };
     apply(&job, &Event::Started { shares: vec![share], at: NOW }).unwrap()
 }
 
 fn hosts(cpus: &[u32]) -> Vec<Host> {
     let host = |(i, cpus): (usize, &u32)| {
         let name = if i == 0 { "h".to_string() } else { format!("h{i}") };
-        Host { name, capacity: Resources { cpus: *cpus, ..CAPACITY }, closed: None }
+        let (capacity, processors) = (Resources { cpus: *cpus, ..CAPACITY }, Arc::default());
+        Host { name, capacity, processors, closed: None }
     };
     cpus.iter().enumerate().map(host).collect()
 }
@@ -213,6 +215,40 @@ fn graphics_processors_have_numbers() {
     assert!(made.wait[1].reason.contains("asks for 4 GPUs; there are 3"), "{made:?}");
 }
 
+/// Hosts whose cores have two hardware threads each.
+fn with_threads(cpus: &[u32]) -> Vec<Host> {
+    let mut all = hosts(cpus);
+    for host in &mut all {
+        let cores = host.capacity.cpus / 2;
+        let text: Vec<String> = (0..cores).map(|core| format!("{core}+{}", core + cores)).collect();
+        host.processors = Arc::new(Processors::parse(&text.join(",")).unwrap());
+    }
+    all
+}
+
+#[test]
+fn no_two_jobs_share_a_core() {
+    let all = with_threads(&[8]);
+    let with = |jobs: &[Job]| plan(NOW, &all, jobs.iter(), |_| Other::Unknown);
+    let made = with(&[asks(1, 1, None), asks(2, 3, None), asks(3, 2, None), asks(4, 1, None)]);
+    let held: Vec<_> = made
+        .start
+        .iter()
+        .map(|(_, shares)| (shares[0].cpus, shares[0].processors.clone()))
+        .collect();
+    assert_eq!(held, [(2, vec![0, 4]), (4, vec![1, 2, 5, 6]), (2, vec![3, 7])]);
+    assert!(made.wait[0].reason.contains("1 processor; 0 are free"), "{made:?}");
+    // Who runs already has them still, also when somebody before has ended; all are for who wants more.
+    let mut second = asks(2, 3, None);
+    second = apply(&second, &Event::Started { shares: made.start[1].1.clone(), at: NOW }).unwrap();
+    let made = with(&[second, asks(5, 4, None)]);
+    assert_eq!(made.start[0].1[0].processors, [0, 3, 4, 7]);
+    let made = with(&[asks(6, 64, None)]);
+    assert_eq!(made.start[0].1[0].processors, (0..8).collect::<Vec<_>>());
+    // One of an hpvm that did not know processors holds some all the same.
+    assert!(with(&[on(asks(7, 7, None), "h", 7), asks(8, 1, None)]).start.is_empty());
+}
+
 proptest! {
     /// On no host is more given away than it has, and every job that starts gets what it asks for.
     #[test]
@@ -241,6 +277,39 @@ proptest! {
         for host in &all {
             let held: u32 = running.iter().map(|job| cpus_on(job, &host.name)).sum();
             prop_assert!(held <= host.capacity.cpus, "{held} of {host:?}");
+        }
+    }
+
+    /// Where processors are known, every job that starts has as many as it holds, whole cores, and no two
+    /// have the same, however many have ended before.
+    #[test]
+    fn processors_are_given_once(
+        cores in prop::collection::vec(1_u32..5, 1..4),
+        list in prop::collection::vec(
+            (1_u32..12, 1_u32..3, prop::option::of(1_u32..3), any::<prop::sample::Index>(), 0..3_u8), 0..40),
+    ) {
+        let all = with_threads(&cores.iter().map(|cores| 2 * cores).collect::<Vec<_>>());
+        let mut jobs: Vec<Job> = Vec::new();
+        for (i, (ranks, per_rank, nodes, ends, chance)) in list.into_iter().enumerate() {
+            if chance == 0 && !jobs.is_empty() {
+                jobs.remove(ends.index(jobs.len()));
+            }
+            let mut job = asks(i as i64 + 1, ranks, None);
+            (job.spec.cpus_per_rank, job.spec.nodes) = (Some(per_rank), nodes);
+            jobs.push(job);
+            let made = plan(NOW, &all, jobs.iter(), |_| Other::Unknown);
+            for (id, shares) in made.start {
+                let job = jobs.iter_mut().find(|job| job.id() == id).unwrap();
+                *job = apply(job, &Event::Started { shares, at: NOW }).unwrap();
+            }
+            let mut seen = BTreeSet::new();
+            for share in jobs.iter().flat_map(|job| &job.allocation) {
+                prop_assert_eq!(share.processors.len(), share.cpus as usize);
+                prop_assert_eq!(share.cpus % 2, 0);
+                for processor in &share.processors {
+                    prop_assert!(seen.insert((share.host.clone(), *processor)), "{share:?}");
+                }
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use super::Slurm;
 use super::run::{Identity, run_as};
 use crate::account;
 use crate::describe::{quote, time};
-use crate::job::{DependKind, JobId};
+use crate::job::{CpuBind, DependKind, JobId};
 use crate::name::Name;
 use crate::store::jobs::New;
 use crate::time::Stamp;
@@ -107,7 +107,10 @@ fn script(new: &New, program: &Path) -> String {
     }
     let words: Vec<String> = spec.command.iter().map(|word| quote(word)).collect();
     let program = quote(&program.display().to_string());
-    let text = format!("#!/bin/sh\nexec {program} run -n {} -- {}\n", spec.ranks, words.join(" "));
+    let bind = spec.cpu_bind.map_or("none", CpuBind::of_launcher);
+    let bind = if bind == "none" { String::new() } else { format!("--bind-to {bind} ") };
+    let (ranks, words) = (spec.ranks, words.join(" "));
+    let text = format!("#!/bin/sh\nexec {program} run {bind}-n {ranks} -- {words}\n");
     with_array_names(&text)
 }
 

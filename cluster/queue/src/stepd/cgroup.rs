@@ -14,11 +14,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::processors;
+
 /// Period of the limit of processors, in microseconds: the kernel's own.
 const PERIOD: u64 = 100_000;
 /// What limits need, and what is taken where it is to be had.
 const CONTROLLERS: [&str; 2] = ["cpu", "memory"];
-const FURTHER: [&str; 1] = ["pids"];
+const FURTHER: [&str; 2] = ["pids", "cpuset"];
 /// A process that is killed is gone at once, unless it hangs in the kernel.
 const WAITS: u32 = 400;
 const WAIT: Duration = Duration::from_millis(5);
@@ -38,11 +40,13 @@ pub struct Used {
 }
 
 /// What a group is held to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
     /// Bytes.
     pub memory: Option<u64>,
     pub cpus: Option<u32>,
+    /// The numbers of the only processors that it may run on; none: any.
+    pub processors: Vec<u32>,
     /// Processes and threads.
     pub processes: Option<u32>,
 }
@@ -149,7 +153,7 @@ fn put(file: &Path, text: &str) -> io::Result<()> {
 
 impl Group {
     /// Makes the group, with its limits as far as the kernel takes them.
-    pub fn make(home: &Home, name: &str, bounds: Bounds) -> io::Result<Group> {
+    pub fn make(home: &Home, name: &str, bounds: &Bounds) -> io::Result<Group> {
         home.hand_down();
         let path = home.0.join(name);
         match fs::create_dir(&path) {
@@ -174,6 +178,10 @@ impl Group {
             // Without the controller processors are counted, not enforced.
             let _ = put(&group.path.join("cpu.max"), &format!("{quota} {PERIOD}"));
         }
+        if !bounds.processors.is_empty() {
+            // Without the controller its processes are bound one by one, and may undo it.
+            let _ = put(&group.path.join("cpuset.cpus"), &processors::list(&bounds.processors));
+        }
         Ok(group)
     }
 
@@ -188,6 +196,11 @@ impl Group {
     /// Where a process that is to be in the group writes `0`.
     pub fn entrance(&self) -> io::Result<OwnedFd> {
         Ok(OpenOptions::new().write(true).open(self.path.join("cgroup.procs"))?.into())
+    }
+
+    /// Puts a process into it.
+    pub fn take(&self, pid: i32) -> io::Result<()> {
+        put(&self.path.join("cgroup.procs"), &pid.to_string())
     }
 
     /// Whether a process is in it, which may have ended and was not waited for.
@@ -298,18 +311,23 @@ mod tests {
 
     #[test]
     fn limits_are_written_where_the_kernel_has_them() {
-        let files =
-            ["memory.oom.group", "memory.max", "cpu.max", "pids.max"].map(|name| (name, ""));
+        let files = ["memory.oom.group", "memory.max", "cpu.max", "pids.max", "cpuset.cpus"]
+            .map(|name| (name, ""));
         let (_dir, home) = group(&files);
-        let bounds = Bounds { memory: Some(1 << 30), cpus: Some(3), processes: Some(99) };
-        let made = Group::make(&home, "q-7", bounds).unwrap();
+        let bounds = Bounds {
+            memory: Some(1 << 30),
+            cpus: Some(3),
+            processors: vec![0, 1, 4],
+            processes: Some(99),
+        };
+        let made = Group::make(&home, "q-7", &bounds).unwrap();
         let read = |file: &str| fs::read_to_string(made.path().join(file)).unwrap();
         assert!(made.bounds_memory && made.bounds_processes);
         let texts = files.map(|(name, _)| read(name));
-        assert_eq!(texts, ["1", "1073741824", "300000 100000", "99"]);
+        assert_eq!(texts, ["1", "1073741824", "300000 100000", "99", "0-1,4"]);
         // No controllers: nothing is limited, and no file made up.
         let (_dir, home) = group(&[]);
-        let made = Group::make(&home, "q-7", bounds).unwrap();
+        let made = Group::make(&home, "q-7", &bounds).unwrap();
         assert!(!made.bounds_memory && !made.bounds_processes);
         assert!(!made.has("memory.max") && !made.has("cpu.max"));
     }
@@ -337,11 +355,11 @@ mod tests {
         let files =
             [("memory.events", events), ("memory.peak", "4096\n"), ("pids.events", "max 1\n")];
         let (_dir, home) = group(&files);
-        let used = || Group::make(&home, "q-7", Bounds::default()).unwrap().used();
+        let used = || Group::make(&home, "q-7", &Bounds::default()).unwrap().used();
         let all = Used { peak_memory: Some(4096), out_of_memory: true, out_of_processes: true };
         assert_eq!(used(), all);
         let (_dir, home) = group(&[("memory.events", "oom 1\noom_kill 0\n")]);
-        let used = Group::make(&home, "q-7", Bounds::default()).unwrap().used();
+        let used = Group::make(&home, "q-7", &Bounds::default()).unwrap().used();
         assert_eq!(used, Used::default());
     }
 
@@ -351,7 +369,7 @@ mod tests {
         let Ok(home) = home(std::process::id() as i32) else { return };
         let name = format!("hpvm-test-{}", std::process::id());
         let group =
-            Group::make(&home, &name, Bounds { cpus: Some(1), ..Bounds::default() }).unwrap();
+            Group::make(&home, &name, &Bounds { cpus: Some(1), ..Bounds::default() }).unwrap();
         let entrance = group.entrance().unwrap();
         let mut command = std::process::Command::new("sh");
         command.args(["-c", "setsid sleep 1000 & sleep 1000"]);

@@ -9,7 +9,9 @@ use std::process::{Command, Stdio};
 use super::cgroup::{self, Group};
 use super::limits;
 use super::order::Order;
+use crate::processors;
 use hpvm_launch::loss;
+use hpvm_launch::place::affinity;
 
 /// Starts the launcher; it is killed when the supervisor dies. Gives also where it tells of a host
 /// that was lost ([`lost`]).
@@ -36,6 +38,8 @@ pub fn start(
     let entrance = group.and_then(|group| group.entrance().ok());
     let parent = std::process::id() as i32;
     let (user, limits) = (order.user.clone(), limits::prepared(&order.limits));
+    let bound = Some(&order.processors).filter(|numbers| !numbers.is_empty());
+    let bound = bound.map(|numbers| affinity::kernel_set(&processors::set(numbers)));
     // SAFETY: the closure makes async-signal-safe calls only.
     unsafe {
         command.pre_exec(move || {
@@ -45,6 +49,10 @@ pub fn start(
             }
             libc::fcntl(tells.as_raw_fd(), libc::F_SETFD, 0);
             limits::set(&limits);
+            if let Some(bound) = &bound {
+                // Refused when none of them is there any more: the job runs then wherever it may.
+                let _ = affinity::bind(bound);
+            }
             if let Some(user) = &user {
                 user.become_for_good()?;
             }

@@ -1,7 +1,7 @@
 //! The processes of a job. The supervisor is their sub-reaper: whoever loses its parent becomes the
 //! supervisor's child, so that a supervisor without children has nothing of the job left.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use hpvm_launch::executor::guardian;
@@ -63,6 +63,11 @@ pub fn kill_marked(mark: &str) -> bool {
 
 /// All processes that descend from this one.
 pub fn descendants() -> Vec<i32> {
+    descendants_of(&[std::process::id() as i32])
+}
+
+/// All processes that descend from these.
+pub fn descendants_of(ancestors: &[i32]) -> Vec<i32> {
     let mut by_parent: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
     for pid in all_pids() {
         if let Some(parent) = parent_of(pid) {
@@ -70,7 +75,7 @@ pub fn descendants() -> Vec<i32> {
         }
     }
     let mut found = Vec::new();
-    let mut parents = vec![std::process::id() as i32];
+    let mut parents = ancestors.to_vec();
     while let Some(parent) = parents.pop() {
         for pid in by_parent.remove(&parent).unwrap_or_default() {
             found.push(pid);
@@ -91,9 +96,26 @@ fn parent_of(pid: i32) -> Option<i32> {
     stat[stat.rfind(')')? + 1..].split_whitespace().nth(1)?.parse().ok()
 }
 
+/// Those that descend from this one and are on this host: a command that leads to other hosts may start processes of
+/// theirs below us, where hosts are containers.
+fn own() -> BTreeSet<i32> {
+    descendants().into_iter().filter(|pid| is_here(*pid)).collect()
+}
+
+/// Whether a process is on this host, by its network.
+pub fn is_here(pid: i32) -> bool {
+    let network = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/net")).ok();
+    network(&pid.to_string()) == network("self")
+}
+
 /// How many processes and threads descend from this one.
 pub fn tasks() -> u64 {
-    descendants().into_iter().filter_map(tasks_of).sum()
+    tasks_of_all(&own())
+}
+
+/// How many threads these processes have.
+pub fn tasks_of_all(processes: &BTreeSet<i32>) -> u64 {
+    processes.iter().filter_map(|pid| tasks_of(*pid)).sum()
 }
 
 fn tasks_of(pid: i32) -> Option<u64> {
@@ -104,7 +126,18 @@ fn tasks_of(pid: i32) -> Option<u64> {
 
 /// Memory of all processes that descend from this one, in bytes: what they share counts once.
 pub fn memory() -> u64 {
-    descendants().into_iter().filter_map(memory_of).sum()
+    memory_of_all(&own())
+}
+
+/// The same of these processes.
+pub fn memory_of_all(processes: &BTreeSet<i32>) -> u64 {
+    processes.iter().filter_map(|pid| memory_of(*pid)).sum()
+}
+
+/// The kernel's name of a process.
+pub fn name_of(pid: i32) -> Option<String> {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    Some(name.trim_end_matches('\n').to_string())
 }
 
 fn memory_of(pid: i32) -> Option<u64> {

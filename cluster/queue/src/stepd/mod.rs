@@ -362,9 +362,13 @@ impl<'a> Step<'a> {
 /// A control group for the attempt; without one the supervisor does what it can.
 fn group(order: &Order) -> Option<Group> {
     let home = cgroup::home(std::process::id() as i32).ok()?;
-    let bounds =
-        Bounds { memory: order.memory_bytes, cpus: order.cpus, processes: order.max_processes };
-    Group::make(&home, &order.mark, bounds).ok()
+    let bounds = Bounds {
+        memory: order.memory_bytes,
+        cpus: order.cpus,
+        processors: order.processors.clone(),
+        processes: order.max_processes,
+    };
+    Group::make(&home, &order.mark, &bounds).ok()
 }
 
 fn poll_in(fd: i32) -> libc::pollfd {

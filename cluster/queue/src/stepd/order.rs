@@ -31,6 +31,9 @@ pub struct Order {
     /// Processors that it has reserved on this host.
     #[serde(default)]
     pub cpus: Option<u32>,
+    /// The numbers of those to which it is bound; none: to nothing.
+    #[serde(default)]
+    pub processors: Vec<u32>,
     /// As whom the job runs; as the supervisor itself without it.
     #[serde(default)]
     pub user: Option<Account>,

@@ -24,13 +24,14 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 /// The steps from an empty file to the present layout; a store says how many it has taken.
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     include_str!("migrations/001_first.sql"),
     include_str!("migrations/002_accounts.sql"),
     include_str!("migrations/003_nodes.sql"),
     include_str!("migrations/004_restarts.sql"),
     include_str!("migrations/005_waiting.sql"),
     include_str!("migrations/006_search.sql"),
+    include_str!("migrations/007_processors.sql"),
 ];
 /// "hpvm" as a number, by which `file` and we know our stores.
 const APPLICATION: i32 = 0x6870_766d;

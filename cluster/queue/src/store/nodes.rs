@@ -12,24 +12,28 @@ pub struct NodeRow {
     pub name: String,
     pub identity: String,
     pub capacity: Resources,
+    /// As it has told them.
+    pub processors: String,
     pub last_seen: Stamp,
 }
 
 impl Store {
     /// Records a host, or what has changed of it.
     pub fn put_node(&mut self, node: &NodeRow) -> Result<(), StoreError> {
-        let sql = "INSERT INTO nodes (name, identity, cpus, memory, gpus, last_seen) \
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (name) DO UPDATE SET \
-                   identity = ?2, cpus = ?3, memory = ?4, gpus = ?5, last_seen = ?6";
+        let sql = "INSERT INTO nodes (name, identity, cpus, memory, gpus, last_seen, processors) \
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (name) DO UPDATE SET identity = ?2, \
+                   cpus = ?3, memory = ?4, gpus = ?5, last_seen = ?6, processors = ?7";
         let Resources { cpus, memory, gpus } = node.capacity;
         let memory = i64::try_from(memory).unwrap_or(i64::MAX);
-        let values = params![node.name, node.identity, cpus, memory, gpus, node.last_seen.0];
+        let NodeRow { name, identity, processors, last_seen, .. } = node;
+        let values = params![name, identity, cpus, memory, gpus, last_seen.0, processors];
         self.db.prepare_cached(sql)?.execute(values)?;
         Ok(())
     }
 
     pub fn nodes(&self) -> Result<Vec<NodeRow>, StoreError> {
-        let sql = "SELECT name, identity, cpus, memory, gpus, last_seen FROM nodes ORDER BY name";
+        let sql = "SELECT name, identity, cpus, memory, gpus, last_seen, processors FROM nodes \
+                   ORDER BY name";
         let mut statement = self.db.prepare_cached(sql)?;
         let rows = statement.query_map([], |row| {
             let memory = u64::try_from(row.get::<_, i64>(3)?).unwrap_or(0);
@@ -38,6 +42,7 @@ impl Store {
                 identity: row.get(1)?,
                 capacity: Resources { cpus: row.get(2)?, memory, gpus: row.get(4)? },
                 last_seen: Stamp(row.get(5)?),
+                processors: row.get(6)?,
             })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
@@ -92,10 +97,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut store = Store::open(&dir.path().join("store")).unwrap();
         let capacity = Resources { cpus: 2, memory: 1 << 40, gpus: 1 };
-        let mut node =
-            NodeRow { name: "n1".into(), identity: "a".into(), capacity, last_seen: Stamp(5) };
+        let (name, identity, processors) = ("n1".into(), "a".into(), String::new());
+        let mut node = NodeRow { name, identity, capacity, processors, last_seen: Stamp(5) };
         store.put_node(&node).unwrap();
-        node.identity = "b".into();
+        (node.identity, node.processors) = ("b".into(), "0,1".into());
         store.put_node(&node).unwrap();
         assert_eq!(store.nodes().unwrap(), [node]);
         store.remove_node("n1").unwrap();

@@ -258,7 +258,8 @@ mod tests {
         store.db.execute("UPDATE jobs SET hosts = '[\"n7\"]' WHERE name = 'x'", []).unwrap();
         let without = "DROP TRIGGER jobs_added; DROP TRIGGER jobs_removed; DROP TRIGGER jobs_renaming; \
                        DROP TRIGGER jobs_renamed; DROP TRIGGER jobs_placed; DROP TABLE job_names; \
-                       DROP TABLE job_hosts; DROP VIEW job_words; PRAGMA user_version = 5;";
+                       DROP TABLE job_hosts; DROP VIEW job_words; ALTER TABLE nodes DROP COLUMN processors; \
+                       PRAGMA user_version = 5;";
         store.db.execute_batch(without).unwrap();
         drop(store);
         let store = Store::open(&dir.path().join("store")).unwrap();

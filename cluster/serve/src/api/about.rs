@@ -76,7 +76,8 @@ pub async fn all_queues(app: &App) -> Result<Json<Queues>, Problem> {
 }
 
 pub async fn info(State(app): State<App>, _: Who) -> Result<Json<Info>, Problem> {
-    let problems = app.ask(|manager| Ok(manager.problems())).await?;
+    let mut problems = app.ask(|manager| Ok(manager.problems())).await?;
+    problems.extend(app.starts.failed());
     Ok(Json(Info {
         version: env!("CARGO_PKG_VERSION").into(),
         mode: if app.slurm.is_some() { "slurm" } else { "embedded" }.into(),

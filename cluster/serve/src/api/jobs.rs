@@ -277,6 +277,7 @@ pub(super) async fn full(app: &App, job: Job) -> Result<super::types::Job, Probl
             },
             exit_code: job.summary.outcome.as_ref().map(|outcome| outcome.exit_code()),
             output: if started { sizes } else { OutputSizes::default() },
+            allocation: job.allocation,
             command_line: describe::command_line(&job.spec),
             summary: job.summary,
             spec: job.spec,

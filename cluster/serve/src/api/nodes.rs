@@ -21,6 +21,7 @@ use crate::problem::Problem;
 use hpvm_queue::attempt::Attempt;
 use hpvm_queue::check;
 use hpvm_queue::node::{Orders, Version};
+use hpvm_queue::processors::TEXT_MAX;
 
 /// How long a request for orders waits for news: less than what proxies and the host wait.
 pub const HOLD: Duration = Duration::from_secs(15);
@@ -37,6 +38,9 @@ fn checked(name: &str, report: &NodeReport) -> Result<(), Problem> {
     let cores = report.sample.as_ref().and_then(|s| s.cpu.as_ref()).map_or(0, |c| c.cores.len());
     if cores > CPUS_MAX as usize {
         faults.push(("sample", format!("{cores} processors; at most {CPUS_MAX}")));
+    }
+    if report.report.processors.len() > TEXT_MAX {
+        faults.push(("report", format!("processors: a text of more than {TEXT_MAX} bytes")));
     }
     if report.report.identity.is_empty() || report.report.identity.len() > 64 {
         faults.push(("report", "identity: expected 1 to 64 characters".into()));

@@ -1,7 +1,7 @@
 //! What requests and answers look like, beside the types of `hpvm-queue`.
 
 use hpvm_monitor::HostSample;
-use hpvm_queue::job::{JobSpec, JobSummary};
+use hpvm_queue::job::{JobSpec, JobSummary, Share};
 use hpvm_queue::policy::Resources;
 use hpvm_queue::store::rules::{Drained, QueueLimits};
 use hpvm_queue::time::Stamp;
@@ -244,6 +244,9 @@ pub struct Job {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     pub output: OutputSizes,
+    /// What it holds of each of its hosts, or held; empty before it has started, and for jobs of Slurm.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allocation: Vec<Share>,
     /// The command line that would submit the same.
     pub command_line: String,
 }
@@ -402,7 +405,7 @@ pub struct Host {
     /// Graphics processors.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub gpus: u32,
-    /// Why it is drained, and by whom.
+    /// Why it is drained, and by whom; or why the server could not start it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The last sample; missing where none was taken.

@@ -4,7 +4,7 @@ import type { Job } from "../../api/types";
 import { Command } from "../../components/small";
 import { dependencies } from "../../model/draft";
 import { joinWords } from "../../model/words";
-import { bytes, duration } from "../../model/units";
+import { bytes, duration, ranges } from "../../model/units";
 
 export function ScriptTab({ job }: { job: Job }) {
   const spec = job.spec;
@@ -33,11 +33,19 @@ export function ScriptTab({ job }: { job: Job }) {
   );
 }
 
+/// The processors of each host, as `hpvm show` has them.
+function holds({ allocation = [] }: Job): string {
+  const known = allocation.filter(({ processors = [] }) => processors.length > 0);
+  return known.map(({ host, processors = [] }) => `${processors.length === 1 ? "processor" : "processors"} ${ranges(processors)} of ${host}`).join(", ");
+}
+
 function facts(job: Job): [string, string][] {
   const { spec } = job;
   const list: [string, string | number | null | undefined][] = [
     ["Ranks", job.ranks],
     ["Processors per rank", spec.cpus_per_rank],
+    ["Holds", holds(job)],
+    ["Ranks bound to", spec.cpu_bind],
     ["Hosts", spec.nodes],
     ["Time limit", spec.time_limit_seconds == null ? null : duration(spec.time_limit_seconds)],
     ["Memory", spec.memory_bytes == null ? null : bytes(spec.memory_bytes)],

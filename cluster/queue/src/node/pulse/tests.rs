@@ -52,13 +52,8 @@ fn placed(id: JobId) -> Job {
     let hosts = if id == 3 { &HOSTS[..] } else { &HOSTS[id as usize - 1..id as usize] };
     let mut job = job(id);
     job.summary.hosts = hosts.iter().map(|host| host.to_string()).collect();
-    let share = |host: &&str| Share {
-        host: host.to_string(),
-        ranks: 1,
-        cpus: 1,
-        memory: 0,
-        gpus: Vec::new(),
-    };
+    let share =
+        |host: &&str| Share { host: host.to_string(), ranks: 1, cpus: 1, ..Share::default() };
     job.allocation = hosts.iter().map(share).collect();
     job
 }

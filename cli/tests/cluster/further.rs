@@ -1,0 +1,95 @@
+//! Ranks on the further hosts of a job: bound to the job's processors there, and held to its limits. On test hosts.
+
+use std::collections::BTreeSet;
+
+use hpvm_launch::place::affinity;
+use serde_json::Value;
+
+use crate::common;
+use crate::nodes::Spread;
+
+/// Waits for the end of a job and gives what is known of it.
+fn ended(spread: &Spread, id: &str) -> Value {
+    let over = || spread.show(id)["state"] == "ended";
+    assert!(common::until(over), "{}", spread.show(id));
+    spread.show(id)
+}
+
+fn submit(spread: &Spread, words: &[&str]) -> String {
+    spread.good(&[&["submit", "--parsable"], words].concat()).trim().to_string()
+}
+
+/// Nothing with this word on its command line is left on any host.
+#[track_caller]
+fn is_gone(spread: &Spread, word: &str) {
+    for host in 1..=3 {
+        let left = || spread.hosts.processes(host).iter().any(|(_, line)| line.contains(word));
+        assert!(common::until(|| !left()), "on host {host}");
+    }
+}
+
+/// Only the last rank does it.
+fn last_does(what: &str) -> String {
+    format!("if [ $PMI_RANK = 1 ]; then {what}; fi; sleep 1003")
+}
+
+#[test]
+fn limits_hold_on_every_host_and_say_which() {
+    let Some(spread) = Spread::start() else { return };
+    let name = |host: u32| spread.hosts.name(host);
+    let eats = "python3 -c 'x = []\nwhile True: x.append(bytearray(b\"x\") * (1 << 20))'";
+    let many = "for i in $(seq 300); do sleep 1003 & done; wait";
+    let pairs = [format!("{},{}", name(2), name(3)), format!("{},{}", name(1), name(2))];
+    for hosts in &pairs {
+        for (flags, what, kind, said) in [
+            (["--mem", "150M"], eats, "memory_limit", "157286400"),
+            (["--max-processes", "60"], many, "process_limit", "60 were asked for"),
+        ] {
+            let words = [&["-N", "2", "-w", hosts, "-t", "5"][..], &flags, &["sh", "-c"]].concat();
+            let id = submit(&spread, &[&words[..], &[&last_does(what)]].concat());
+            let shown = ended(&spread, &id);
+            let outcome = &shown["outcome"];
+            assert_eq!(
+                (&outcome["kind"], &shown["exit_code"]),
+                (&kind.into(), &137.into()),
+                "{shown}"
+            );
+            let further = shown["hosts"][1].as_str().unwrap();
+            let detail = outcome["detail"].as_str().unwrap();
+            assert!(
+                detail.contains(&format!("on host {further}")) && detail.contains(said),
+                "{detail}"
+            );
+            is_gone(&spread, "sleep 1003");
+        }
+    }
+    // Less than that is well, on all hosts.
+    let id =
+        submit(&spread, &["-N", "3", "--mem", "150M", "--max-processes", "60", "sleep", "0.5"]);
+    assert_eq!(ended(&spread, &id)["exit_code"], 0);
+}
+
+#[test]
+fn ranks_are_bound_on_every_host() {
+    let Some(spread) = Spread::start() else { return };
+    if affinity::allowed().unwrap().len() < 2 {
+        return hpvm_tests::skip::skipped("one processor");
+    }
+    let tell = "echo $PMI_RANK $(grep Cpus_allowed_list /proc/self/status)";
+    let bound = |id: &str, rank: usize| {
+        let text = spread.good(&["logs", id]);
+        let line = text.lines().find(|line| line.starts_with(&format!("{rank} ")));
+        let line = line.unwrap_or_else(|| panic!("rank {rank} in {text}"));
+        affinity::parse_list(line.rsplit(' ').next().unwrap())
+    };
+    let id = submit(&spread, &["-N", "3", "sh", "-c", tell]);
+    let shown = ended(&spread, &id);
+    for rank in 0..3 {
+        let held = shown["allocation"][rank]["processors"].as_array().unwrap();
+        let held: BTreeSet<usize> = held.iter().map(|n| n.as_u64().unwrap() as usize).collect();
+        assert_eq!((held.len(), bound(&id, rank)), (1, held), "rank {rank}: {shown}");
+    }
+    let id = submit(&spread, &["-N", "3", "--cpu-bind=none", "sh", "-c", tell]);
+    assert_eq!(ended(&spread, &id)["exit_code"], 0);
+    (0..3).for_each(|rank| assert_eq!(bound(&id, rank), affinity::allowed().unwrap()));
+}

@@ -1,0 +1,209 @@
+//! Ranks of a job on its further hosts, which its supervisor does not see: they are confined here to what the job
+//! may have on this host.
+//!
+//! The launcher's agent comes by ssh and asks for it before it starts a rank ([`hpvm_launch::remote::confine`]): it is
+//! put into a control group of the job's, where one can be had, and bound to the job's processors. What the kernel
+//! does not keep is looked at as the supervisor does. Who goes beyond a limit is ended here, and the end of the job
+//! that follows from it gets the reason that is told.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixListener;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::embedded::{Settings, account_of, processors_on};
+use crate::job::{Job, Outcome, OutcomeKind};
+use crate::processors;
+use crate::stepd::cgroup::{self, Bounds, Group};
+use crate::stepd::{family, record};
+use hpvm_launch::executor::guardian;
+use hpvm_launch::place::affinity::{self, KernelSet};
+use hpvm_launch::remote::confine;
+use hpvm_launch::sys;
+
+/// How often limits are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+
+/// Whether a job may have been ended on a further host for a limit, which is told soon then.
+pub fn has_limits(job: &Job) -> bool {
+    job.allocation.len() > 1
+        && (job.spec.memory_bytes.or(job.spec.max_processes.map(u64::from))).is_some()
+}
+
+/// Whether it is over for a limit.
+pub fn is_limit(outcome: &Outcome) -> bool {
+    matches!(outcome.kind, OutcomeKind::MemoryLimit | OutcomeKind::ProcessLimit)
+}
+
+/// Ranks that are confined as long as it is there. When it is dropped they go on, and the kernel keeps what it keeps.
+#[derive(Debug)]
+pub struct Confinement {
+    /// Ends the thread: closed, or with a byte, which ends all that is in the group, too.
+    stop: OwnedFd,
+    thread: JoinHandle<()>,
+}
+
+impl Confinement {
+    /// Confines what the job has on this host, also what of it is there already. `told` is called once at most, when a
+    /// limit has ended it.
+    pub fn start(
+        place: &Settings,
+        job: &Job,
+        told: impl FnOnce(Outcome) + Send + 'static,
+    ) -> io::Result<Confinement> {
+        let (mark, host) = (place.mark(job.attempt()), place.host.clone());
+        // SAFETY: the call has no arguments and cannot fail.
+        let own = unsafe { libc::geteuid() };
+        let user = match place.system {
+            true => account_of(&job.summary.user).map_err(io::Error::other)?.uid,
+            false => own,
+        };
+        let processors = processors_on(job, &host);
+        let bounds = Bounds {
+            memory: job.spec.memory_bytes,
+            cpus: Some(crate::policy::cpus_on(job, &host)).filter(|cpus| *cpus > 0),
+            processes: job.spec.max_processes,
+            processors: processors.clone(),
+        };
+        // Several hosts may be on one machine.
+        let name = format!("{mark}.{host}");
+        let home = cgroup::home(std::process::id() as i32).ok();
+        let group = home.and_then(|home| Group::make(&home, &name, &bounds).ok());
+        let bound =
+            (!processors.is_empty()).then(|| affinity::kernel_set(&processors::set(&processors)));
+        let listener = UnixListener::bind_addr(&confine::address(&mark)?)?;
+        listener.set_nonblocking(true)?;
+        let (read, stop) = sys::pipe()?;
+        let agents = BTreeMap::new();
+        let mut confined = Confined { host, user, bounds, group, bound, agents };
+        let body = move || {
+            // Of an hpvm before us that has ended, or that did not answer.
+            let found = guardian::processes_of(&guardian::marks(&mark, None));
+            found
+                .into_iter()
+                .filter(|pid| family::is_here(*pid))
+                .for_each(|pid| confined.take(pid));
+            confined.run(&listener, &read, told);
+        };
+        let thread = std::thread::Builder::new().name("confine".into()).spawn(body)?;
+        Ok(Confinement { stop, thread })
+    }
+
+    /// The job is over: ends what is left in its group, and waits for that.
+    pub fn end(self) {
+        // The thread reads it, or has ended.
+        let _ = sys::write(self.stop.as_raw_fd(), b"e");
+        let _ = self.thread.join();
+    }
+}
+
+struct Confined {
+    host: String,
+    user: u32,
+    bounds: Bounds,
+    group: Option<Group>,
+    bound: Option<KernelSet>,
+    /// Processes from which all others descend, with the times of their start.
+    agents: BTreeMap<i32, u64>,
+}
+
+impl Confined {
+    fn run(&mut self, listener: &UnixListener, stop: &OwnedFd, told: impl FnOnce(Outcome)) {
+        let mut told = Some(told);
+        let looks = self.bounds.memory.is_some() || self.bounds.processes.is_some();
+        loop {
+            let of = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+            let mut fds = [of(listener.as_raw_fd()), of(stop.as_raw_fd())];
+            let timeout = if looks { LOOK_EVERY.as_millis() as i32 } else { -1 };
+            // SAFETY: the array lives through the call and is as long as is said.
+            unsafe { libc::poll(fds.as_mut_ptr(), 2, timeout) };
+            if fds[1].revents != 0 {
+                if matches!(sys::read(stop.as_raw_fd(), &mut [0; 1]), Ok(1)) {
+                    self.group.as_ref().map(Group::end);
+                }
+                return;
+            }
+            while let Ok((mut stream, _)) = listener.accept() {
+                if let Some((pid, _)) =
+                    confine::peer(&stream).filter(|(_, user)| *user == self.user)
+                {
+                    self.take(pid);
+                    // One that has gone away needs no answer.
+                    let _ = stream.write_all(b"1");
+                }
+            }
+            if let Some(outcome) = told.as_ref().and_then(|_| self.over()) {
+                self.kill();
+                told.take().into_iter().for_each(|told| told(outcome.clone()));
+            }
+        }
+    }
+
+    /// Confines a process and whatever it will start.
+    fn take(&mut self, pid: i32) {
+        let Some(start) = record::start_time(pid) else { return };
+        self.agents.insert(pid, start);
+        if let Some(group) = &self.group {
+            // Refused to a user whose logins systemd keeps apart: limits are looked at then.
+            let _ = group.take(pid);
+        }
+        if let Some(bound) = &self.bound {
+            // A process that is gone needs none; processors that are gone bind nobody.
+            let _ = affinity::bind_process(pid, bound);
+        }
+    }
+
+    /// All processes that are confined.
+    fn members(&mut self) -> BTreeSet<i32> {
+        self.agents.retain(|pid, start| record::start_time(*pid) == Some(*start));
+        let agents: Vec<i32> = self.agents.keys().copied().collect();
+        let below = family::descendants_of(&agents);
+        agents.into_iter().chain(below).collect()
+    }
+
+    /// Which limit they have gone beyond, if one.
+    fn over(&mut self) -> Option<Outcome> {
+        let used = self.group.as_ref().map(Group::used).unwrap_or_default();
+        let on = format!("on host {}", self.host);
+        let memory = |text: String| Some(Outcome::of(OutcomeKind::MemoryLimit).with(text));
+        if let Some(limit) = self.bounds.memory.filter(|_| used.out_of_memory) {
+            return memory(format!(
+                "{on} it needed more memory than the {limit} bytes that it had asked for"
+            ));
+        }
+        let members = self.members();
+        if let Some(limit) = self.bounds.memory {
+            let used = family::memory_of_all(&members);
+            if used > limit {
+                return memory(format!(
+                    "{on} it used {used} bytes of memory; it had asked for {limit}"
+                ));
+            }
+        }
+        // What the kernel refuses is no more than the limit.
+        let limit = self.bounds.processes?;
+        let there = family::tasks_of_all(&members);
+        let text = format!(
+            "{on} it had {there} processes and threads; {limit} were asked for, the launcher's included"
+        );
+        (there > u64::from(limit)).then(|| Outcome::of(OutcomeKind::ProcessLimit).with(text))
+    }
+
+    /// Ends the ranks and what they have started. The agent is left, and tells the launcher.
+    fn kill(&mut self) {
+        let guards = |pid: &i32| family::name_of(*pid).as_deref() == Some(guardian::NAME);
+        let members = self.members();
+        let agents = self.agents.clone();
+        // Among those that were found by their mark there are ranks.
+        let spared = |pid: &i32| guards(pid) || agents.contains_key(pid) && is_agent(*pid);
+        members.iter().filter(|pid| !spared(pid)).for_each(|pid| sys::kill(*pid, libc::SIGKILL));
+    }
+}
+
+/// Whether a process is one of the launcher's, and no rank.
+fn is_agent(pid: i32) -> bool {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    line.split(|byte| *byte == 0).nth(1) == Some(b"agent")
+}
