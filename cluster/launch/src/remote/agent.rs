@@ -10,7 +10,6 @@ use std::time::Duration;
 use super::brain::{Action, Brain};
 use super::confine;
 use super::frame::{Frame, FrameBuffer, HELLO};
-
 use super::order::{Order, Program};
 use super::start::Starter;
 use super::typed::Typed;
