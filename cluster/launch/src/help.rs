@@ -179,8 +179,8 @@ const VARIABLES_READ: &[(&str, &str)] = &[
          count more than the file and less than the flag",
     ),
     (
-        "HPVM_SERVE_CONFIG, HPVM_SERVE_DATA, HPVM_SERVE_KEEP_DAYS, HPVM_SERVE_KEEP_JOBS, \
-         HPVM_SERVE_LISTEN, HPVM_SERVE_NAME, HPVM_SERVE_NODE_TIMEOUT, HPVM_SERVE_QUEUE, \
+        "HPVM_SERVE_CONFIG, HPVM_SERVE_DATA, HPVM_SERVE_HOSTS, HPVM_SERVE_KEEP_DAYS, HPVM_SERVE_KEEP_JOBS, \
+         HPVM_SERVE_LAUNCH_AGENT, HPVM_SERVE_LISTEN, HPVM_SERVE_NAME, HPVM_SERVE_NODE_TIMEOUT, HPVM_SERVE_QUEUE, \
          HPVM_SERVE_QUIET, HPVM_SERVE_SYSTEM, HPVM_SERVE_TLS_CERT, HPVM_SERVE_TLS_KEY",
         "read by hpvm serve: its configuration file, and what a flag of the same name sets. They count more than the \
          file and less than the flag",
