@@ -112,7 +112,7 @@ impl Entered {
                 }
                 return Ok(());
             }
-            idle = if moved { 0 } else { idle + 1 };
+            idle = if moved || self.look() { 0 } else { idle + 1 };
             if !self.shared() {
                 self.rest(idle);
             } else if self.leader {
@@ -121,6 +121,17 @@ impl Entered {
                 self.lead(idle, moved);
             }
         }
+    }
+
+    /// While this thread waits: does an operation on memory of this rank that another one has left for it. True: there was one.
+    #[inline(always)]
+    fn look(&mut self) -> bool {
+        let found = self.policy.looks() && self.process.onesided().1.look();
+        if found {
+            // Who runs while we do is on another processor.
+            self.policy.shares = false;
+        }
+        found
     }
 
     /// Polls that are worth doing before anything else.
@@ -208,6 +219,9 @@ impl Entered {
             if self.policy.steps_for_slots(&mut wait, call.is_crossing()) {
                 self.turn()?;
             }
+            if self.look() {
+                self.policy.go_on_polling(&mut wait);
+            }
             let facts = self.facts(call);
             let decision = self.policy.for_slots(&mut wait, facts, now);
             if matches!(decision, Decision::Sleep(_)) && !call.is_crossing() {
@@ -277,6 +291,9 @@ impl Entered {
             self.process.fm_mut().disarm();
             return;
         }
+        if self.policy.looks() {
+            self.process.onesided().1.look_away();
+        }
         let limit = self.fall_asleep(limit);
         if limit == wait_policy::MAX_SLEEP {
             // Before and not after the sleep: whoever wakes us shall not wait for it.
@@ -292,6 +309,10 @@ impl Entered {
         self.naps = false;
         self.leader = false;
         self.process.fm_mut().disarm();
+        if self.policy.looks() && self.process.onesided().1.is_called() {
+            // The kernel likes to let a process run where it was woken from: on the processor of whoever called.
+            self.process.fm_mut().transport_mut().migrate();
+        }
         if self.followers > 0 {
             // It may have rung for a slot that one of them waits for.
             self.turn_over();

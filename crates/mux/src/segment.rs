@@ -5,6 +5,7 @@ use hpvm_transport::{Rank, Segment};
 use hpvm_wire::accumulate_lock::Updating;
 use hpvm_wire::coll_slots::{CollSlots, LargeSlot};
 use hpvm_wire::counters::Counters;
+use hpvm_wire::delegation::DelegationSlot;
 use hpvm_wire::split_copy::SplitCopy;
 use hpvm_wire::traffic::Traffic;
 
@@ -15,6 +16,11 @@ impl Segment for Mux {
 
     fn updating(&self, rank: Rank) -> Option<&Updating> {
         self.shm.updating(self.local(rank)?)
+    }
+
+    #[inline(always)]
+    fn delegation(&self, rank: Rank) -> Option<&DelegationSlot> {
+        self.shm.delegation(self.local(rank)?)
     }
 
     #[inline(always)]
@@ -45,6 +51,12 @@ impl Segment for Mux {
     fn wake(&self, dst: Rank) {
         if let Some(local) = self.local(dst) {
             self.shm.wake(local);
+        }
+    }
+
+    fn call(&self, dst: Rank) {
+        if let Some(local) = self.local(dst) {
+            self.shm.call(local);
         }
     }
 }

@@ -15,6 +15,7 @@ mod atomic;
 mod atomicity;
 mod control;
 mod cross_memory;
+mod delegation;
 mod element;
 mod error;
 mod key;
@@ -43,6 +44,7 @@ use apply::Appliers;
 use atomicity::OwnWord;
 use control::Blocks;
 use core::ops::Range;
+use delegation::{OwnerSlot, Patience};
 use hpvm_fm::{Fm, Transport};
 use messages::Queues;
 use region::{Region, Regions};
@@ -60,6 +62,10 @@ pub struct OneSided {
     blocks: Blocks,
     /// Our word in the segment, since anything has been exposed or attached, if there is a segment.
     own: Option<OwnWord>,
+    /// Where others leave operations on what we have exposed, while there is anything that they reach through the kernel.
+    slot: Option<OwnerSlot>,
+    /// What we remember of others that we leave operations for.
+    patience: Patience,
     appliers: Appliers,
     queues: Queues,
     under_way: UnderWay,
@@ -78,6 +84,8 @@ impl OneSided {
             regions: Regions::default(),
             blocks: Blocks::default(),
             own: None,
+            slot: None,
+            patience: Patience::default(),
             appliers,
             queues: Queues::default(),
             under_way: UnderWay::default(),
@@ -145,6 +153,9 @@ impl OneSided {
         let address = memory.expose_provenance() as u64;
         let (control, shared) = self.blocks.take(fm, words);
         let locked = shared && !lent && self.allowed.cross_memory;
+        if locked {
+            self.offer_slot(fm);
+        }
         let key = RegionKey {
             rank: self.me,
             id: 0,
@@ -164,6 +175,9 @@ impl OneSided {
     pub fn expose_dynamic<T: Transport>(&mut self, fm: &mut Fm<T>, words: u32) -> RegionKey {
         let (control, shared) = self.blocks.take(fm, words);
         let locked = if shared && self.allowed.cross_memory { RegionKey::LOCKED } else { 0 };
+        if locked != 0 {
+            self.offer_slot(fm);
+        }
         let key = RegionKey {
             rank: self.me,
             id: 0,
@@ -240,6 +254,9 @@ impl OneSided {
             Some(region) => {
                 self.blocks.give_back(region.control);
                 self.by_messages &= !self.regions.is_empty();
+                if self.regions.is_empty() {
+                    self.retract_slot();
+                }
                 true
             }
             None => false,
@@ -271,6 +288,7 @@ impl OneSided {
                 key: region.key,
                 path: Path::Mapped(region.base),
                 control: Some(region.control),
+                slot: None,
             });
         }
         let control = self.map_control(fm, key);
@@ -291,7 +309,11 @@ impl OneSided {
             _ => Path::Messages,
         };
         self.by_messages |= path == Path::Messages;
-        Ok(Target { key: *key, path, control })
+        let slot = match path {
+            Path::CrossMemory => fm.transport().delegation(key.rank).map(OwnerSlot::new),
+            _ => None,
+        };
+        Ok(Target { key: *key, path, control, slot })
     }
 
     /// As `attach`, where the caller knows that the region lies at `base` in our address space.
@@ -314,7 +336,8 @@ impl OneSided {
         self.register(fm);
         match self.map_block(fm, key) {
             Some(control) => {
-                Ok(Target { key: *key, path: Path::Mapped(base), control: Some(control) })
+                let (path, control) = (Path::Mapped(base), Some(control));
+                Ok(Target { key: *key, path, control, slot: None })
             }
             None => Err(Box::new(Error::Unreachable { rank: key.rank, region: key.id })),
         }

@@ -2,6 +2,7 @@
 
 use crate::apply::Elements;
 use crate::atomicity::exclude_if_long;
+use crate::delegation::{Delegate, What};
 use crate::error::{Error, Result};
 use crate::kind::{AtomicOp, Kind};
 use crate::messages::request::{self, Swap};
@@ -18,6 +19,15 @@ use hpvm_wire::counters::add;
 enum Direction {
     Put,
     Get,
+}
+
+impl From<Direction> for What {
+    fn from(direction: Direction) -> What {
+        match direction {
+            Direction::Put => What::Put,
+            Direction::Get => What::Get,
+        }
+    }
 }
 
 impl Target {
@@ -161,7 +171,9 @@ impl OneSided {
             left = loop {
                 let Some(run) = parts.next() else { return Ok(None) };
                 target.check(run.offset, run.len)?;
-                if !copy_through_kernel(fm, target, direction, &run)? {
+                // SAFETY: who started the operation has promised that its memory is valid.
+                let done = unsafe { self.delegate(fm, target).copy(direction.into(), &run)? };
+                if !done && !copy_through_kernel(fm, target, direction, &run)? {
                     break Some(run);
                 }
                 if many {
@@ -261,6 +273,7 @@ impl OneSided {
                 let how = (what.kind, what.op, what.size);
                 // SAFETY: inside the region; the caller's promise.
                 unsafe {
+                    self.delegate(fm, target).update(what, &mut update)?;
                     cross_memory::update(fm, self.me, &self.appliers, target, how, &mut update)?
                 };
                 if update.count != 0 {
@@ -320,13 +333,6 @@ impl OneSided {
         (offset, kind, size): (u64, Kind, usize),
         operands: (*const u8, *const u8, *mut u8),
     ) -> Result<Option<OpId>> {
-        if target.path == Path::CrossMemory {
-            let place = (offset, size);
-            // SAFETY: inside the region; the caller's promise.
-            if unsafe { cross_memory::compare_and_swap(fm, self.me, target, place, operands)? } {
-                return Ok(None);
-            }
-        }
         let (mut compare, mut swap) = ([0; MAX_SWAPPED], [0; MAX_SWAPPED]);
         // SAFETY: the caller's promise; `size` is at most `MAX_SWAPPED`.
         unsafe {
@@ -334,7 +340,33 @@ impl OneSided {
             core::ptr::copy_nonoverlapping(operands.1, swap.as_mut_ptr(), size);
         }
         let swap = Swap { offset, kind, size, compare, swap, result: operands.2 };
+        if target.path == Path::CrossMemory {
+            // SAFETY: inside the region; the caller's promise.
+            let done = unsafe {
+                self.delegate(fm, target).compare_and_swap(&swap)?
+                    || cross_memory::compare_and_swap(
+                        fm,
+                        self.me,
+                        target,
+                        (offset, size),
+                        operands,
+                    )?
+            };
+            if done {
+                return Ok(None);
+            }
+        }
         self.request(fm, target, Body::Swap { target: *target, swap }, true)
+    }
+
+    /// Leaves operations for the owner of the target.
+    fn delegate<'a, T: Transport>(
+        &'a mut self,
+        fm: &'a mut Fm<T>,
+        target: &'a Target,
+    ) -> Delegate<'a, T> {
+        let behind = self.queues.owes(target.key.rank);
+        Delegate { fm, me: self.me, patience: &mut self.patience, behind, target }
     }
 
     /// Elements of a mapped region, which always has control words.

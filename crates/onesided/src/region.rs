@@ -3,6 +3,7 @@
 use crate::Rank;
 use crate::atomicity::{self, Atomicity, OwnWord};
 use crate::control::Words;
+use crate::delegation::OwnerSlot;
 use crate::key::RegionKey;
 use crate::messages::packets::{Fault, RegionName};
 use std::collections::BTreeMap;
@@ -118,6 +119,8 @@ pub struct Target {
     pub(crate) key: RegionKey,
     pub(crate) path: Path,
     pub(crate) control: Option<Words>,
+    /// Where operations are left for the owner, if the memory is reached through the kernel.
+    pub(crate) slot: Option<OwnerSlot>,
 }
 
 // SAFETY: the pointer is to memory that any thread of this process may access, by the rules of the model.

@@ -1,5 +1,5 @@
-//! Real processes of one host that update the same elements on every path: by loads and stores, through the kernel, and
-//! in messages.
+//! Real processes of one host that update the same elements on every path: by loads and stores, through the kernel, by
+//! owners that wait and poll now and then, and in messages.
 //!
 //! The test program starts itself again as the ranks.
 
@@ -9,7 +9,8 @@ use common::{PAIRS, Pairs};
 use hpvm_fm::{Fm, Head, PeerMemory};
 use hpvm_onesided::{Allowed, AtomicOp, Kind, OneSided, OpId, RegionKey, Target};
 use hpvm_shm::{Mapping, Shm};
-use std::process::{Command, Stdio};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -31,10 +32,33 @@ struct Player {
     /// Ranks that have said that they are done.
     done: u64,
     start: Instant,
+    /// Does what others leave for it, in times of waiting that follow on times of computing.
+    looks: bool,
+    random: fastrand::Rng,
 }
 
 impl Player {
+    /// Waits or computes for a while, as programs do.
+    fn wait_or_compute(&mut self) {
+        if !self.looks {
+            return;
+        }
+        let (waits, long) = (self.random.bool(), Duration::from_micros(self.random.u64(..300)));
+        let begin = Instant::now();
+        while begin.elapsed() < long {
+            if waits && !self.onesided.look() {
+                std::hint::spin_loop();
+            }
+        }
+        if waits && self.random.u8(..8) == 0 {
+            self.onesided.look_away();
+        }
+    }
+
     fn progress(&mut self) {
+        if self.looks {
+            self.onesided.look();
+        }
         let (onesided, keys) = (&mut self.onesided, &mut self.keys);
         let sink = |src, head: Head, data: &[u8]| match head.handler {
             KEYS => keys.push(RegionKey::from_bytes(data.try_into().expect("a key"))),
@@ -80,6 +104,7 @@ impl Player {
     }
 
     fn round(&mut self, me: u64, target: &Target, n: u64) {
+        self.wait_or_compute();
         self.add(target, 0, Kind::U64, &1u64.to_ne_bytes());
         self.add(target, 8, Kind::F64, &1f64.to_ne_bytes());
         self.add(target, 18, Kind::I16, &1i16.to_ne_bytes());
@@ -108,7 +133,7 @@ impl Player {
 }
 
 /// What one rank does.
-fn play(end: Shm, allowed: Allowed, lends: bool) {
+fn play(end: Shm, allowed: Allowed, lends: bool, looks: bool) {
     let mut fm = Fm::new(end);
     let me = fm.rank();
     let mut onesided = OneSided::new(me);
@@ -120,7 +145,9 @@ fn play(end: Shm, allowed: Allowed, lends: bool) {
     let memory = lent.map_or(heap.as_mut_ptr().cast(), |memory| memory.as_ptr());
     // SAFETY: the memory lives until this process ends.
     let key = unsafe { onesided.expose(&mut fm, memory, bytes, 0) };
-    let mut player = Player { fm, onesided, keys: Vec::new(), done: 0, start: Instant::now() };
+    let random = fastrand::Rng::with_seed(me.into());
+    let (keys, start) = (Vec::new(), Instant::now());
+    let mut player = Player { fm, onesided, keys, done: 0, start, looks, random };
     player.tell_key(key);
     let keys = player.keys.clone();
     let targets: Vec<Target> = keys
@@ -153,30 +180,33 @@ fn worker() {
     let mut end = Shm::attach(mapping, rank).expect("my rank");
     let allowed = Allowed::default();
     match way {
-        "mapped" => play(end, allowed, true),
-        "messages" => play(end, Allowed { mapped: false, cross_memory: false }, true),
+        "mapped" => play(end, allowed, true, false),
+        "messages" => play(end, Allowed { mapped: false, cross_memory: false }, true, false),
         "mixed" => {
             // One of them may not use the kernel, and goes by messages.
             if rank == 1 {
                 end.forbid_reads();
             }
-            play(end, allowed, false);
+            play(end, allowed, false, true);
         }
-        _ => play(end, allowed, false),
+        "looking" => play(end, allowed, false, true),
+        "killed" => go_on_without_victim(end),
+        _ => play(end, allowed, false, false),
     }
+}
+
+fn spawn(mapping: &Mapping, rank: u32, way: &str) -> Child {
+    Command::new(std::env::current_exe().expect("our own path"))
+        .args(["--exact", "worker", "--nocapture"])
+        .env(ROLE, format!("{} {rank} {way}", mapping.path()))
+        .stdout(if way == "killed" { Stdio::piped() } else { Stdio::null() })
+        .spawn()
+        .expect("a process")
 }
 
 fn all(way: &str) {
     let mapping = Mapping::create(RANKS, KEY).expect("a segment");
-    let spawn = |rank| {
-        Command::new(std::env::current_exe().expect("our own path"))
-            .args(["--exact", "worker", "--nocapture"])
-            .env(ROLE, format!("{} {rank} {way}", mapping.path()))
-            .stdout(Stdio::null())
-            .spawn()
-            .expect("a process")
-    };
-    let children: Vec<_> = (0..RANKS).map(spawn).collect();
+    let children: Vec<_> = (0..RANKS).map(|rank| spawn(&mapping, rank, way)).collect();
     for mut child in children {
         assert!(child.wait().expect("its end").success(), "{way}");
     }
@@ -190,6 +220,95 @@ fn by_loads_and_stores() {
 #[test]
 fn through_the_kernel() {
     all("kernel");
+}
+
+#[test]
+fn by_owners_that_wait_and_compute_by_turns() {
+    all("looking");
+}
+
+/// The rank that is killed.
+const VICTIM: u32 = 2;
+/// What it says when it can be.
+const READY: &str = "ready to be killed";
+
+impl Player {
+    /// A put, a get and, unless this is the victim, which may not die with somebody's lock, a sum. False: `target` is gone.
+    fn is_there(&mut self, target: &Target, n: u64) -> bool {
+        let Player { fm, onesided, .. } = self;
+        let (mine, one, mut found, mut sum) = (8 * u64::from(fm.rank()), 1u64, 0u64, 0u64);
+        // SAFETY: all live until the operations are done, which are so at once.
+        let done = unsafe {
+            let put = onesided.put(fm, target, mine, (&raw const n).cast(), 8);
+            let got = put.and_then(|_| onesided.get(fm, target, mine, (&raw mut found).cast(), 8));
+            let (op, one, sum) = (AtomicOp::Sum, (&raw const one).cast(), (&raw mut sum).cast());
+            match fm.rank() {
+                VICTIM => got,
+                _ => got.and_then(|_| {
+                    onesided.accumulate(fm, target, 56, Kind::U64, op, one, 1, Some(sum))
+                }),
+            }
+        };
+        match done {
+            Ok(_) => assert_eq!(found, n),
+            Err(_) if target.rank() == VICTIM => return false,
+            Err(error) => panic!("rank {}: {error}", target.rank()),
+        }
+        true
+    }
+}
+
+/// Rank 0 uses the memory of the others until the victim is gone, and goes on with rank 1's.
+fn go_on_without_victim(end: Shm) {
+    let mut fm = Fm::new(end);
+    let me = fm.rank();
+    let mut onesided = OneSided::new(me);
+    let mut memory = [0u64; 8];
+    // SAFETY: the memory lives until this process ends.
+    let key = unsafe { onesided.expose(&mut fm, memory.as_mut_ptr().cast(), 64, 0) };
+    let (keys, start, random) = (Vec::new(), Instant::now(), fastrand::Rng::with_seed(1));
+    let mut player = Player { fm, onesided, keys, done: 0, start, looks: true, random };
+    player.tell_key(key);
+    let mut targets = Vec::new();
+    for key in player.keys.clone() {
+        if key.rank != me && (key.rank != VICTIM || me == 0) {
+            targets.push(player.onesided.attach(&mut player.fm, &key).expect("a way"));
+        }
+    }
+    if me == VICTIM {
+        println!("{READY}");
+    }
+    let (mut n, mut left) = (0, 5000);
+    while left > 0 && player.done == 0 {
+        n += 1;
+        targets.retain(|target| player.is_there(target, n));
+        left -= u32::from(me == 0 && targets.len() == 1);
+        player.progress();
+    }
+    // Each goes when the other is done with its memory.
+    if me != VICTIM {
+        player.onesided.post_message(&mut player.fm, targets[0].key(), 1, 0);
+        while player.done == 0 || player.onesided.has_work() {
+            player.progress();
+        }
+    }
+}
+
+#[test]
+fn an_owner_that_is_killed_is_gone_and_holds_up_nobody() {
+    for n in 0..6 {
+        let mapping = Mapping::create(RANKS, KEY).expect("a segment");
+        let mut children: Vec<_> = (0..RANKS).map(|rank| spawn(&mapping, rank, "killed")).collect();
+        let victim = &mut children[VICTIM as usize];
+        let mut said = BufReader::new(victim.stdout.take().expect("a pipe")).lines();
+        assert!(said.any(|line| line.expect("text").contains(READY)));
+        std::thread::sleep(Duration::from_millis(20 + 7 * n));
+        victim.kill().expect("a child");
+        for (rank, child) in children.iter_mut().enumerate() {
+            let end = child.wait().expect("its end");
+            assert!(end.success() || rank == VICTIM as usize, "rank {rank}: {end}");
+        }
+    }
 }
 
 #[test]

@@ -25,6 +25,7 @@ use hpvm_wire::accumulate_lock::Updating;
 use hpvm_wire::cell::{BARE_FRAGMENTS, FRAME, INLINE, LINE_PAYLOAD, RawHead};
 use hpvm_wire::coll_slots::{COLL_SLOTS, CollSlots, LARGE_SETS, LargeSlot};
 use hpvm_wire::counters::{Counters, add};
+use hpvm_wire::delegation::DelegationSlot;
 use hpvm_wire::segment::{
     FRAME_BYTES, READS_DO_NOT, READS_PAY, SLEEPS_ON_PIPE, SLEEPS_ON_WORD, SLOTS,
 };
@@ -610,6 +611,11 @@ impl Segment for Shm {
     }
 
     #[inline(always)]
+    fn delegation(&self, rank: Rank) -> Option<&DelegationSlot> {
+        (rank < self.mapping.ranks()).then(|| self.mapping.delegation(rank))
+    }
+
+    #[inline(always)]
     fn coll_slots(&self, rank: Rank, index: usize) -> Option<&CollSlots> {
         (rank < self.mapping.ranks() && index < COLL_SLOTS)
             .then(|| self.mapping.coll_slots(rank, index))
@@ -628,6 +634,11 @@ impl Segment for Shm {
 
     #[inline(always)]
     fn wake(&self, dst: Rank) {
+        self.wake_if_asleep(dst);
+    }
+
+    fn call(&self, dst: Rank) {
+        self.show_processor();
         self.wake_if_asleep(dst);
     }
 }

@@ -7,6 +7,7 @@ use core::sync::atomic::Ordering;
 use hpvm_sync::atomic::AtomicU32;
 use hpvm_wire::cell::Cell;
 use hpvm_wire::coll_slots::{COLL_SLOTS, CollSlots, LARGE_SETS, LARGE_SLOTS, LargeSlot};
+use hpvm_wire::delegation::DelegationSlot;
 use hpvm_wire::pending::Pending;
 use hpvm_wire::segment::{
     Control, FRAME_BYTES, FRAME_PROGRESS, FRAME_STRIDE, FRAMES, Geometry, Header, MAGIC, MAX_RANKS,
@@ -231,6 +232,14 @@ impl Mapping {
         debug_assert!(rank < self.geometry.ranks);
         // SAFETY: inside the mapping by the geometry, aligned to a page, all fields atomic.
         unsafe { &*self.base.as_ptr().add(self.geometry.traffic(rank)).cast() }
+    }
+
+    /// Where others leave operations for `rank`, which is below `ranks()`.
+    #[inline(always)]
+    pub fn delegation(&self, rank: u32) -> &DelegationSlot {
+        debug_assert!(rank < self.geometry.ranks);
+        // SAFETY: inside the mapping by the geometry, aligned to a page; every bit pattern is valid.
+        unsafe { &*self.base.as_ptr().add(self.geometry.delegation(rank)).cast() }
     }
 
     /// `FRAME_BYTES` bytes of frame `index` (below `FRAMES`) of `rank`.

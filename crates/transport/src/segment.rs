@@ -4,6 +4,7 @@ use crate::Rank;
 use hpvm_wire::accumulate_lock::Updating;
 use hpvm_wire::coll_slots::{CollSlots, LargeSlot};
 use hpvm_wire::counters::Counters;
+use hpvm_wire::delegation::DelegationSlot;
 use hpvm_wire::split_copy::SplitCopy;
 use hpvm_wire::traffic::Traffic;
 
@@ -36,8 +37,19 @@ pub trait Segment {
         let _ = dst;
     }
 
+    /// As `wake`, of a rank that is to work while this one does: it learns on which processor this one runs.
+    fn call(&self, dst: Rank) {
+        self.wake(dst);
+    }
+
     /// Where `rank`, if it shares memory with this process, shows that it is inside an atomic update.
     fn updating(&self, rank: Rank) -> Option<&Updating> {
+        let _ = rank;
+        None
+    }
+
+    /// Where `rank`, if it shares memory with this process, takes operations on its memory from others.
+    fn delegation(&self, rank: Rank) -> Option<&DelegationSlot> {
         let _ = rank;
         None
     }

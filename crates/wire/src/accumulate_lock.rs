@@ -79,6 +79,17 @@ impl AccumulateLock {
         Held(self)
     }
 
+    /// As `hold`, but waits no longer than a holder that runs takes for a few elements. `None`: somebody has it still.
+    pub fn try_hold(&self, me: u32) -> Option<Held<'_>> {
+        for _ in 0..SPINS {
+            if self.take(me) {
+                return Some(Held(self));
+            }
+            spin_hint();
+        }
+        None
+    }
+
     fn take(&self, me: u32) -> bool {
         let holder = me.wrapping_add(1).max(1);
         // Acquire pairs with the release in `drop`: what was done under the lock comes first.

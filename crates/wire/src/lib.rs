@@ -10,6 +10,7 @@ pub mod cell;
 pub mod coll_slots;
 pub mod counters;
 pub mod datagram;
+pub mod delegation;
 pub mod envelope;
 pub mod lane;
 pub mod narrow;

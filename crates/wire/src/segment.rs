@@ -3,17 +3,18 @@
 //! ```text
 //! header page | control block of rank 0, 1, ... | pending operations of rank 0, 1, ...
 //!             | ring of rank 0, 1, ... | slots of rank 0, 1, ... | frames of rank 0, 1, ...
-//!             | large slots of rank 0, 1, ... | traffic of rank 0, 1, ...
+//!             | large slots of rank 0, 1, ... | traffic of rank 0, 1, ... | delegation slot of rank 0, 1, ...
 //! ```
 //! The memory is zeroed by the kernel and pages come into being when touched, so an idle rank
 //! costs its control block only. Size per rank:
-//! `CONTROL + PENDING + slots * 128 + COLL_SLOTS * collective slots + LARGE_SETS * LARGE_SLOTS * large slot + FRAMES * FRAME_STRIDE + TRAFFIC`, and `slots` does not
+//! `CONTROL + PENDING + slots * 128 + COLL_SLOTS * collective slots + LARGE_SETS * LARGE_SLOTS * large slot + FRAMES * FRAME_STRIDE + TRAFFIC + delegation slot`, and `slots` does not
 //! depend on the number of ranks: see `Geometry`.
 
 use crate::accumulate_lock::Updating;
 use crate::cell::Cell;
 use crate::coll_slots::{COLL_SLOTS, CollSlots, LARGE_SETS, LARGE_SLOT_BYTES, LARGE_SLOTS};
 use crate::counters::Counters;
+use crate::delegation;
 use crate::pending::PENDING;
 use crate::regions::Regions;
 use crate::split_copy::{SPLIT_COPIES, SplitCopy};
@@ -77,7 +78,7 @@ pub const READS_DO_NOT: u32 = 2;
 /// "hpvmseg" and a layout letter.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"hpvmsegB");
 /// Raised with every change of a layout in this crate.
-pub const VERSION: u32 = 14;
+pub const VERSION: u32 = 15;
 /// State of a doorbell: its owner sleeps on the word itself (a futex).
 pub const SLEEPS_ON_WORD: u32 = 1;
 /// State of a doorbell: its owner sleeps on a pipe, because sockets may wake it as well.
@@ -182,9 +183,13 @@ impl Geometry {
     pub const fn traffic(&self, rank: u32) -> usize {
         self.large_slots(self.ranks) + rank as usize * TRAFFIC
     }
+    /// What ranks have sent to whom is whole pages, too.
+    pub const fn delegation(&self, rank: u32) -> usize {
+        self.traffic(self.ranks) + rank as usize * delegation::PAGE
+    }
     /// Bytes of the whole segment.
     pub const fn bytes(&self) -> usize {
-        self.traffic(self.ranks)
+        self.delegation(self.ranks)
     }
 }
 
@@ -206,6 +211,8 @@ mod tests {
         assert_eq!(g.large_slots(0) % LARGE_SLOT_ALIGN, 0);
         assert_eq!(g.traffic(0), g.large_slots(2) + LARGE_SETS * LARGE_SLOTS * LARGE_SLOT_BYTES);
         assert_eq!(g.traffic(0) % 4096, 0);
-        assert_eq!(g.bytes(), g.traffic(2) + TRAFFIC);
+        assert_eq!(g.delegation(0), g.traffic(2) + TRAFFIC);
+        assert_eq!(g.delegation(0) % delegation::PAGE, 0);
+        assert_eq!(g.bytes(), g.delegation(2) + delegation::PAGE);
     }
 }

@@ -136,6 +136,13 @@ impl WaitPolicy {
         }
     }
 
+    /// Whether a waiting thread looks for operations that others leave for it: not where it would keep them from a
+    /// processor, who then do such operations by themselves.
+    #[inline(always)]
+    pub fn looks(&self) -> bool {
+        !self.oversubscribed
+    }
+
     /// A call that does not wait has made a progress step. A program that waits by calling again and again
     /// would keep the processor from those whom it waits for; it never sleeps.
     #[inline]
@@ -179,6 +186,12 @@ impl WaitPolicy {
         }
         let yielding = !judges || self.loaded.is_none();
         SlotWait { polls: 0, spins: 0, yields: 0, began: Duration::ZERO, judges, yielding }
+    }
+
+    /// Something has been done for others meanwhile, so more is to be expected.
+    #[inline]
+    pub fn go_on_polling(&self, wait: &mut SlotWait) {
+        (wait.spins, wait.yields) = (0, 0);
     }
 
     /// Whether a progress step comes before the next poll for slots.
