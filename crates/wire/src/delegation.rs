@@ -117,6 +117,14 @@ impl DelegationSlot {
         self.attention.store(attention as u32, Ordering::Relaxed);
     }
 
+    /// The owner, which was said to poll, has let an origin wait in vain. What it has said since stays: that it sleeps, say.
+    pub fn lose_attention(&self) {
+        let (polls, away) = (Attention::Polls as u32, Attention::Away as u32);
+        // Relaxed: a hint. On failure somebody has said something else.
+        let relaxed = Ordering::Relaxed;
+        let _ = self.attention.compare_exchange(polls, away, relaxed, relaxed);
+    }
+
     /// Takes the slot for the origin `me`, unless another one has it.
     #[inline]
     pub fn take(&self, me: u32) -> Option<Taken<'_>> {
@@ -281,6 +289,12 @@ mod tests {
             slot.set_attention(attention);
             assert_eq!(slot.attention(), attention);
         }
+        slot.set_attention(Attention::Sleeps);
+        slot.lose_attention();
+        assert_eq!(slot.attention(), Attention::Sleeps);
+        slot.set_attention(Attention::Polls);
+        slot.lose_attention();
+        assert_eq!(slot.attention(), Attention::Away);
         slot.attention.store(u32::MAX, Ordering::Relaxed);
         assert_eq!(slot.attention(), Attention::Away);
     }

@@ -228,7 +228,7 @@ impl<T: Transport> Delegate<'_, T> {
                 Progress::Refused => return Ok(false),
                 Progress::Posted if polls >= PATIENCE && taken.withdraw() => {
                     // It says so again when it polls again.
-                    slot.get().set_attention(Attention::Away);
+                    slot.get().lose_attention();
                     self.patience.learn(self.target.key.rank, false);
                     return Ok(false);
                 }
