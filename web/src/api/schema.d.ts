@@ -865,7 +865,7 @@ export interface components {
              */
             memory: number;
             name: string;
-            /** @description Why it is drained, and by whom. */
+            /** @description Why it is drained, and by whom; or why the server could not start it. */
             reason?: string | null;
             sample?: components["schemas"]["HostSample"] | null;
             state: components["schemas"]["HostState"];

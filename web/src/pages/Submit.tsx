@@ -60,7 +60,7 @@ export function Submit() {
           <TextField {...field("array")} label="Array" placeholder="0-9%2" />
           <TextField {...field("priority")} label="Priority" inputMode="numeric" placeholder="0" />
           <TextField {...field("max_processes")} label="Processes at most" inputMode="numeric" placeholder="no limit" />
-          <TextField {...field("cpu_bind")} label="Ranks bound to" placeholder="the job's processors" options={[...BINDINGS]} />
+          <TextField {...field("cpu_bind")} label="CPU binding" placeholder="the job's processors" options={[...BINDINGS]} />
           <TextField {...field("max_restarts")} label="Restarts" inputMode="numeric" placeholder="0" />
           <TextField {...field("env")} label="Environment" placeholder="NAME=value, one a line" lines={3} />
           <label class="check">

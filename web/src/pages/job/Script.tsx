@@ -45,7 +45,7 @@ function facts(job: Job): [string, string][] {
     ["Ranks", job.ranks],
     ["Processors per rank", spec.cpus_per_rank],
     ["Holds", holds(job)],
-    ["Ranks bound to", spec.cpu_bind],
+    ["CPU binding", spec.cpu_bind],
     ["Hosts", spec.nodes],
     ["Time limit", spec.time_limit_seconds == null ? null : duration(spec.time_limit_seconds)],
     ["Memory", spec.memory_bytes == null ? null : bytes(spec.memory_bytes)],
