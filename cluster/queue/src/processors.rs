@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use hpvm_launch::place::affinity::{self, Cpus};
+use hpvm_launch::place::affinity::{self, Cpus, KernelSet};
 use hpvm_launch::place::topology::{Level, Topology};
 
 /// Longer texts are no host's: 8192 processors take less.
@@ -116,8 +116,13 @@ pub fn list(numbers: &[u32]) -> String {
     affinity::show(&set(numbers))
 }
 
+/// What binds a process to them; nothing where there are none.
+pub fn kernel_set(numbers: &[u32]) -> Option<KernelSet> {
+    (!numbers.is_empty()).then(|| affinity::kernel_set(&set(numbers)))
+}
+
 /// The same as a set of the launcher's.
-pub fn set(numbers: &[u32]) -> Cpus {
+fn set(numbers: &[u32]) -> Cpus {
     numbers.iter().filter_map(|number| usize::try_from(*number).ok()).collect()
 }
 

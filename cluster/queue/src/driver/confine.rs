@@ -17,7 +17,7 @@ use super::embedded::{Settings, account_of, processors_on};
 use crate::job::{Job, Outcome, OutcomeKind};
 use crate::processors;
 use crate::stepd::cgroup::{self, Bounds, Group};
-use crate::stepd::{family, record};
+use crate::stepd::{family, over, record};
 use hpvm_launch::executor::guardian;
 use hpvm_launch::place::affinity::{self, KernelSet};
 use hpvm_launch::remote::confine;
@@ -71,8 +71,7 @@ impl Confinement {
         let name = format!("{mark}.{host}");
         let home = cgroup::home(std::process::id() as i32).ok();
         let group = home.and_then(|home| Group::make(&home, &name, &bounds).ok());
-        let bound =
-            (!processors.is_empty()).then(|| affinity::kernel_set(&processors::set(&processors)));
+        let bound = processors::kernel_set(&processors);
         let listener = UnixListener::bind_addr(&confine::address(&mark)?)?;
         listener.set_nonblocking(true)?;
         let (read, stop) = sys::pipe()?;
@@ -136,6 +135,7 @@ impl Confined {
             }
             if let Some(outcome) = told.as_ref().and_then(|_| self.over()) {
                 self.kill();
+                let outcome = self.here(outcome);
                 told.take().into_iter().for_each(|told| told(outcome.clone()));
             }
         }
@@ -166,29 +166,21 @@ impl Confined {
     /// Which limit they have gone beyond, if one.
     fn over(&mut self) -> Option<Outcome> {
         let used = self.group.as_ref().map(Group::used).unwrap_or_default();
-        let on = format!("on host {}", self.host);
-        let memory = |text: String| Some(Outcome::of(OutcomeKind::MemoryLimit).with(text));
         if let Some(limit) = self.bounds.memory.filter(|_| used.out_of_memory) {
-            return memory(format!(
-                "{on} it needed more memory than the {limit} bytes that it had asked for"
-            ));
+            return Some(over::refused_memory(limit));
         }
         let members = self.members();
-        if let Some(limit) = self.bounds.memory {
-            let used = family::memory_of_all(&members);
-            if used > limit {
-                return memory(format!(
-                    "{on} it used {used} bytes of memory; it had asked for {limit}"
-                ));
-            }
-        }
+        let memory = |limit| over::memory(family::memory_of_all(&members), limit);
         // What the kernel refuses is no more than the limit.
-        let limit = self.bounds.processes?;
-        let there = family::tasks_of_all(&members);
-        let text = format!(
-            "{on} it had {there} processes and threads; {limit} were asked for, the launcher's included"
-        );
-        (there > u64::from(limit)).then(|| Outcome::of(OutcomeKind::ProcessLimit).with(text))
+        let processes = |limit| over::processes(family::tasks_of_all(&members), limit);
+        let Bounds { memory: most, processes: many, .. } = self.bounds;
+        most.and_then(memory).or_else(|| many.and_then(processes))
+    }
+
+    /// An outcome that says that it was here.
+    fn here(&self, mut outcome: Outcome) -> Outcome {
+        let text = outcome.detail.take().unwrap_or_default();
+        outcome.with(format!("on host {} {text}", self.host))
     }
 
     /// Ends the ranks and what they have started. The agent is left, and tells the launcher.

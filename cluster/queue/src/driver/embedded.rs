@@ -69,19 +69,21 @@ pub fn processors_on(job: &Job, host: &str) -> Vec<u32> {
 
 /// What marks of the jobs of a data folder begin with; another folder has others.
 pub fn marks_of(data: &Path) -> String {
-    use std::hash::{DefaultHasher, Hash, Hasher};
-    let mut hasher = DefaultHasher::new();
-    data.hash(&mut hasher);
-    format!("queue-{:08x}", hasher.finish() as u32)
+    format!("queue-{:08x}", number_of(data) as u32)
 }
 
 /// With which core of a machine a queue begins, or a host of one: others with another data folder may be
 /// on the same machine and know nothing of its jobs.
 pub fn turn_of(data: &Path) -> u64 {
+    number_of(data) >> 32
+}
+
+/// The same number for the same folder.
+fn number_of(data: &Path) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
     data.hash(&mut hasher);
-    hasher.finish() >> 32
+    hasher.finish()
 }
 
 impl Settings {

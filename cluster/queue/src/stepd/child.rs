@@ -38,8 +38,7 @@ pub fn start(
     let entrance = group.and_then(|group| group.entrance().ok());
     let parent = std::process::id() as i32;
     let (user, limits) = (order.user.clone(), limits::prepared(&order.limits));
-    let bound = Some(&order.processors).filter(|numbers| !numbers.is_empty());
-    let bound = bound.map(|numbers| affinity::kernel_set(&processors::set(numbers)));
+    let bound = processors::kernel_set(&order.processors);
     // SAFETY: the closure makes async-signal-safe calls only.
     unsafe {
         command.pre_exec(move || {

@@ -13,6 +13,7 @@ pub mod family;
 pub mod limits;
 pub mod order;
 mod output;
+pub mod over;
 pub mod record;
 
 use std::ffi::OsString;
@@ -32,8 +33,6 @@ use record::{Claim, End, Folder, Launch, Lock, Record};
 
 /// How often the memory and the processes of a job with a limit are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// What a limit of processes is.
-const ASKED: &str = "were asked for, the launcher's included";
 /// How often a full disk is tried again.
 const DISK_EVERY: Duration = Duration::from_millis(200);
 /// How long the end of a job waits for a full disk to take the last of its output.
@@ -228,15 +227,11 @@ impl<'a> Step<'a> {
         family::sweep();
         let mut outcome = self.course.outcome(status, &child::lost(&self.told));
         if let (true, Some(limit)) = (used.out_of_memory && status != 0, self.order.memory_bytes) {
-            let text =
-                format!("it needed more memory than the {limit} bytes that it had asked for");
-            outcome = Outcome::of(OutcomeKind::MemoryLimit).with(text);
+            outcome = over::refused_memory(limit);
         }
         let refused = used.out_of_processes && status != 0;
         if let (true, Some(limit)) = (refused && self.course.is_free(), self.order.max_processes) {
-            let text =
-                format!("it needed more than the {limit} processes and threads that {ASKED}");
-            outcome = Outcome::of(OutcomeKind::ProcessLimit).with(text);
+            outcome = over::refused_processes(limit);
         }
         if let Some(text) = self.finish_output() {
             let detail = outcome.detail.take().map_or(String::new(), |detail| detail + "; ");
@@ -330,15 +325,12 @@ impl<'a> Step<'a> {
         let limit = self.order.memory_bytes.filter(|_| self.looks_at_memory())?;
         let used = family::memory();
         self.peak = self.peak.max(used);
-        let text = format!("it used {used} bytes of memory; it had asked for {limit}");
-        (used > limit).then(|| Outcome::of(OutcomeKind::MemoryLimit).with(text))
+        over::memory(used, limit)
     }
 
     fn over_processes(&self) -> Option<Outcome> {
         let limit = self.order.max_processes.filter(|_| self.looks_at_processes())?;
-        let there = family::tasks();
-        let text = format!("it had {there} processes and threads; {limit} {ASKED}");
-        (there > u64::from(limit)).then(|| Outcome::of(OutcomeKind::ProcessLimit).with(text))
+        over::processes(family::tasks(), limit)
     }
 
     /// Writes what is left in the pipes; a sentence about what could not be.

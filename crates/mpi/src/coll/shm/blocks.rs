@@ -88,14 +88,15 @@ impl Exchange<'_> {
         if bytes.start == 0 {
             self.keep_own();
         }
-        let (rank, others) = (self.rank(), self.comm.size() as usize - 1);
+        let others = self.comm.size() as usize - 1;
         let (sides, each) = blocks_of(&self.what)?;
         let shown = bytes.len() * if each { others } else { 1 };
-        for member in self.needs().filter(|member| *member != rank) {
+        if self.needs().is_empty() {
+            return Ok(());
+        }
+        for member in self.others() {
             let slot = self.slot(p, member)?;
-            // Where ours lies, among blocks for all but the one who shows them.
-            let ours = if each { rank - u32::from(rank > member) } else { 0 };
-            let start = ours as usize * bytes.len();
+            let start = if each { self.place_at(member) * bytes.len() } else { 0 };
             let data = slot.get(start..start + bytes.len()).filter(|_| slot.len() == shown);
             let data = data.ok_or_else(|| differs(slot.len(), shown))?;
             // SAFETY: the buffer has a block for every member, with the bytes of the piece (`Steps`).

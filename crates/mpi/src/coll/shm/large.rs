@@ -67,10 +67,6 @@ const MAX_AT_ROOT: usize = 64 << 10;
 const ALIGN: usize = 128;
 
 impl Steps {
-    pub(super) fn none() -> Steps {
-        Steps::default()
-    }
-
     pub(super) fn is_empty(&self) -> bool {
         self.left.is_none() && self.share.is_none()
     }

@@ -211,7 +211,7 @@ impl<'a> Long<'a> {
                             .store(limit, Ordering::Relaxed);
                     }
                     let exchange = Exchange::begin(comm, what, Part::Short);
-                    Step::Exchange(exchange.ok_or_else(intern)?, Steps::none())
+                    Step::Exchange(exchange.ok_or_else(intern)?, Steps::default())
                 }
                 Way::LargeSlots => self.steps(what, facts.oversubscribed)?,
                 Way::RingReduce => {

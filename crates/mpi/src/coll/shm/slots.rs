@@ -378,6 +378,12 @@ impl<'a> Exchange<'a> {
         (rank + 1..self.comm.size()).chain(0..rank)
     }
 
+    /// Where our block lies among those that `member` shows, one for each but itself.
+    #[inline(always)]
+    pub(super) fn place_at(&self, member: u32) -> usize {
+        (self.rank() - u32::from(self.rank() > member)) as usize
+    }
+
     /// Takes a block of every member, of this one only if it has posted one.
     fn gather<T: Transport>(&self, p: &Process<T>, sides: &Sides, own: bool) -> Result<()> {
         let this = own.then(|| self.rank());
@@ -413,7 +419,7 @@ impl<'a> Exchange<'a> {
     ) -> Result<&'p [u8]> {
         let bytes = packed_size(&sides.recv_ty, sides.recv_count) as usize;
         let (slot, others) = (self.slot(p, member)?, self.comm.size() as usize - 1);
-        let start = (self.rank() - u32::from(self.rank() > member)) as usize * bytes;
+        let start = self.place_at(member) * bytes;
         if slot.len() > bytes * others {
             return Err(long(slot.len() / others, bytes));
         }
