@@ -5,7 +5,7 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Command, value_parser};
-use hpvm_job::name_server::{KEY_VARIABLE, PORT, Places, key_file, read_key, write_key};
+use hpvm_job::name_server::{Addresses, KEY_VARIABLE, PORT, key_file, read_key, write_key};
 use hpvm_launch::sys;
 use hpvm_names::Server;
 use hpvm_net::{JobKey, handshake, interfaces, is_link_local};
@@ -116,17 +116,17 @@ fn listen(wanted: Option<&String>) -> Result<TcpListener, String> {
 }
 
 /// Where others reach it: this machine's name, then its addresses, as the name may mean nothing to them.
-fn places(bound: SocketAddr) -> Places {
+fn places(bound: SocketAddr) -> Addresses {
     let port = bound.port();
     let one = |ip: IpAddr| (ip.to_string(), port);
     if !bound.ip().is_unspecified() {
-        return Places(vec![one(bound.ip())]);
+        return Addresses(vec![one(bound.ip())]);
     }
     let mut places = vec![(hpvm_launch::hosts::local_name(), port)];
     let addresses = interfaces::all().unwrap_or_default().into_iter().map(|i| i.subnet.ip);
     let reached = |ip: &IpAddr| !ip.is_loopback() && !is_link_local(*ip);
     places.extend(addresses.filter(reached).take(8).map(one));
-    Places(places)
+    Addresses(places)
 }
 
 /// As many descriptors as are allowed: each connection needs one. Without it fewer processes are served.

@@ -2,7 +2,7 @@
 
 use std::env::var_os;
 
-use hpvm_job::name_server::{KEY_VARIABLE, Places, VARIABLE, key_file, read_key, told};
+use hpvm_job::name_server::{Addresses, KEY_VARIABLE, VARIABLE, key_file, read_key, told};
 
 use crate::args::Options;
 use crate::error::LaunchError;
@@ -11,15 +11,16 @@ use crate::error::LaunchError;
 /// used: a rank that needs one then says what is wrong on its own host.
 ///
 /// # Errors
-/// The variable names no place.
+/// The variable names no server.
 pub fn for_ranks(options: &Options) -> Result<Option<String>, LaunchError> {
-    let places = match (&options.name_server, var_os(VARIABLE).filter(|value| !value.is_empty())) {
-        (Some(places), _) => places.clone(),
-        (None, Some(value)) => Places::parse(&value.to_string_lossy())
+    let addresses = match (&options.name_server, var_os(VARIABLE).filter(|value| !value.is_empty()))
+    {
+        (Some(addresses), _) => addresses.clone(),
+        (None, Some(value)) => Addresses::parse(&value.to_string_lossy())
             .map_err(|why| LaunchError::usage(format!("{VARIABLE}: {why}")))?,
         (None, None) => return Ok(None),
     };
     let file = key_file(var_os(KEY_VARIABLE), var_os("XDG_CONFIG_HOME"), var_os("HOME"));
     let key = file.and_then(|file| read_key(&file).ok().flatten());
-    Ok(key.map(|key| told(&key, &places)))
+    Ok(key.map(|key| told(&key, &addresses)))
 }

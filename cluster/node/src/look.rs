@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use hpvm_queue::node::Parts;
 use hpvm_serve::api::counters::Counting;
-use hpvm_serve::look::{JobLook, Place, here};
+use hpvm_serve::look::{JobLook, Subject, here};
 use hyper::Method;
 
 use crate::link::Line;
@@ -13,7 +13,7 @@ use crate::link::Line;
 /// A job at which somebody looks.
 #[derive(Clone, Debug)]
 pub struct Task {
-    pub place: Place,
+    pub subject: Subject,
     pub parts: Parts,
 }
 
@@ -27,10 +27,10 @@ pub fn run(mut line: Line, identity: &str, tasks: &Receiver<Vec<Task>>) {
             counting = Counting::default();
         }
         counting.forget(Instant::now());
-        for Task { place, parts } in &list {
-            let look = JobLook { identity: identity.into(), ..here(place, *parts, &counting) };
+        for Task { subject, parts } in &list {
+            let look = JobLook { identity: identity.into(), ..here(subject, *parts, &counting) };
             let Ok(body) = serde_json::to_vec(&look) else { continue };
-            let path = format!("/api/v1/nodes/{}/jobs/{}/ranks", place.host, place.id);
+            let path = format!("/api/v1/nodes/{}/jobs/{}/ranks", subject.host, subject.id);
             // What is lost comes again in a second, and reports say whether the server is there.
             let _ = line.ask(Method::POST, &path, Some(body), Duration::ZERO);
         }

@@ -16,7 +16,7 @@ use hpvm_queue::stepd::family;
 use hpvm_queue::time::Stamp;
 use hpvm_serve::api::types::NodeReport;
 use hpvm_serve::client::Client;
-use hpvm_serve::look::Place;
+use hpvm_serve::look::Subject;
 
 use crate::disk::{Disk, Identity};
 use crate::link::{self, Line, News, Outgoing};
@@ -298,8 +298,8 @@ impl Node {
         let task = |(id, parts): (&JobId, &Parts)| {
             // Its newest attempt.
             let (_, work) = self.works.iter().rev().find(|(attempt, _)| attempt.job == *id)?;
-            let place = Place::of(&jobs.place, &work.job);
-            Some(look::Task { place, parts: *parts })
+            let subject = Subject::of(&jobs.place, &work.job);
+            Some(look::Task { subject, parts: *parts })
         };
         // An error would mean that its thread has failed; nobody sees ranks then, and jobs go on.
         let _ = jobs.looks.send(self.looks.jobs.iter().filter_map(task).collect());

@@ -18,8 +18,8 @@ use axum::serve::IncomingStream;
 use tokio::net::{TcpListener, UnixListener};
 
 use crate::app::App;
+use crate::idle::IdleTimeout;
 use crate::limit::{REQUESTS, STRANGERS};
-use crate::patience::Patiently;
 use crate::problem::Problem;
 use crate::secret;
 use hpvm_queue::job::{Job, JobSummary};
@@ -65,14 +65,14 @@ impl Peer {
     }
 }
 
-impl Connected<IncomingStream<'_, Patiently<UnixListener>>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, Patiently<UnixListener>>) -> Self {
+impl Connected<IncomingStream<'_, IdleTimeout<UnixListener>>> for Peer {
+    fn connect_info(stream: IncomingStream<'_, IdleTimeout<UnixListener>>) -> Self {
         Peer::Local { uid: stream.io().io().peer_cred().ok().map(|credentials| credentials.uid()) }
     }
 }
 
-impl Connected<IncomingStream<'_, Patiently<TcpListener>>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, Patiently<TcpListener>>) -> Self {
+impl Connected<IncomingStream<'_, IdleTimeout<TcpListener>>> for Peer {
+    fn connect_info(stream: IncomingStream<'_, IdleTimeout<TcpListener>>) -> Self {
         Peer::Remote { address: *stream.remote_addr(), tls: false }
     }
 }

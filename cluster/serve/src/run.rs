@@ -16,7 +16,7 @@ use tokio_rustls::rustls::server::ResolvesServerCert;
 use crate::api::types::Host;
 use crate::app::{App, CHANNEL, Parts};
 use crate::auth::Peer;
-use crate::patience::Patiently;
+use crate::idle::IdleTimeout;
 use crate::secret;
 use crate::starter;
 use crate::tls::given::Given;
@@ -255,15 +255,15 @@ async fn run_until_told(
     let until = ended(app.ending.clone());
     let one = match secure {
         None => {
-            let served = axum::serve(Patiently(tcp), service());
+            let served = axum::serve(IdleTimeout(tcp), service());
             tokio::spawn(served.with_graceful_shutdown(until).into_future())
         }
         Some(who) => {
-            let served = axum::serve(Patiently(TlsListener::start(tcp, who)?), service());
+            let served = axum::serve(IdleTimeout(TlsListener::start(tcp, who)?), service());
             tokio::spawn(served.with_graceful_shutdown(until).into_future())
         }
     };
-    let other = axum::serve(Patiently(local), service());
+    let other = axum::serve(IdleTimeout(local), service());
     let other = other.with_graceful_shutdown(ended(app.ending.clone()));
     let other = tokio::spawn(other.into_future());
     tokio::select! {

@@ -18,7 +18,7 @@ use crate::app::App;
 /// Pace of the samples.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 /// How long the queue is waited for. It may wait itself, for a disk or for who has locked the store, and bars go on.
-const PATIENCE: Duration = Duration::from_millis(300);
+const QUEUE_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// Takes samples of this host and shows all hosts, on a thread of its own, until the server ends.
 pub fn start(app: App) -> Result<(), String> {
@@ -81,7 +81,7 @@ impl Known {
             queue.send(look).ok()?;
             self.asked = Some(told);
         }
-        match self.asked.as_ref()?.recv_timeout(PATIENCE) {
+        match self.asked.as_ref()?.recv_timeout(QUEUE_TIMEOUT) {
             Ok(said) => (self.said, self.asked) = (Some(said), None),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return None,

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 /// Memory of a process, as this one reaches it.
 #[derive(Clone, Copy)]
-pub struct Place {
+pub struct Region {
     /// Where it begins in its owner.
     pub address: usize,
     pub there: Attached,
@@ -54,7 +54,7 @@ pub struct State {
     /// The processes of this host, and the first ones of all hosts, if this is one.
     pub node: MPI_Comm,
     pub masters: MPI_Comm,
-    pub spaces: RwLock<Spaces<Place>>,
+    pub spaces: RwLock<Spaces<Region>>,
     /// For each process the notifications that have come from it.
     pub flags: Exposed,
     /// Notifications that went out to each process, and those that were waited for.
@@ -74,9 +74,9 @@ unsafe impl Send for State {}
 // SAFETY: as above; what changes is atomic or locked.
 unsafe impl Sync for State {}
 // SAFETY: as above.
-unsafe impl Send for Place {}
+unsafe impl Send for Region {}
 // SAFETY: as above.
-unsafe impl Sync for Place {}
+unsafe impl Sync for Region {}
 
 static STATE: Holder<State> = Holder::new();
 
@@ -152,11 +152,11 @@ impl State {
     pub fn shared(&self, name: Name, process: usize, address: usize, len: usize) -> There {
         let spaces = self.spaces.read().unwrap_or_else(PoisonError::into_inner);
         match spaces.find(process, address, len) {
-            Some(place) => {
-                let offset = address - place.address;
-                let base = place.there.base.cast::<u8>();
+            Some(region) => {
+                let offset = address - region.address;
+                let base = region.there.base.cast::<u8>();
                 let mapped = if base.is_null() { base } else { base.wrapping_add(offset) };
-                let (target, locked) = (place.there.target, place.there.locked != 0);
+                let (target, locked) = (region.there.target, region.there.locked != 0);
                 There { mapped, target, offset: offset as u64, locked }
             }
             None if process == self.me => own(address),

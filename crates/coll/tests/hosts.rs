@@ -128,7 +128,7 @@ impl Case {
     fn may_combine(&self) -> bool {
         let places: Vec<u32> = self
             .hosts()
-            .map_or_else(Vec::new, |hosts| (0..self.size()).map(|r| hosts.place(r)).collect());
+            .map_or_else(Vec::new, |hosts| (0..self.size()).map(|r| hosts.position(r)).collect());
         self.commutative || places.is_sorted()
     }
 
@@ -580,7 +580,7 @@ fn where_the_plain_forms_are_right() {
     assert_eq!(Hosts::at_sites([(1, 0), (2, 0)]), None);
     // Site by site: rank 2 is on the second host.
     let hosts = Hosts::at_sites([(1, 0), (2, 1), (3, 0)]).expect("two sites");
-    assert_eq!([0, 1, 2].map(|rank| hosts.place(rank)), [0, 2, 1]);
+    assert_eq!([0, 1, 2].map(|rank| hosts.position(rank)), [0, 2, 1]);
     assert_eq!(hosts.sites().map(|sites| sites.count()), Some(2));
 }
 

@@ -20,38 +20,38 @@ pub const TOLD_KEY: &str = "hpvm-nameserver";
 pub const PORT: u16 = 6392;
 /// Longest file that is read.
 const FILE_MAX: u64 = 4096;
-/// Places that are tried.
-const PLACES_MAX: usize = 16;
+/// Addresses that are tried.
+const ADDRESSES_MAX: usize = 16;
 
 /// Where a server may be: names or addresses of hosts, with ports, in the order in which they are tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Places(pub Vec<(String, u16)>);
+pub struct Addresses(pub Vec<(String, u16)>);
 
-impl Places {
+impl Addresses {
     /// `HOST[:PORT],...` or `file:FILE`, which holds that.
     ///
     /// # Errors
     /// It is neither; for people.
-    pub fn parse(text: &str) -> Result<Places, String> {
-        let Some(file) = text.strip_prefix("file:") else { return Places::list(text) };
+    pub fn parse(text: &str) -> Result<Addresses, String> {
+        let Some(file) = text.strip_prefix("file:") else { return Addresses::list(text) };
         let told = |why: &dyn std::fmt::Display| {
             format!("{file:?}: {why}; 'hpvm nameserver --report-uri {file}' writes it")
         };
         let mut held = String::new();
         let read = File::open(file).and_then(|f| f.take(FILE_MAX).read_to_string(&mut held));
         read.map_err(|cause| told(&cause))?;
-        Places::list(held.trim()).map_err(|why| told(&why))
+        Addresses::list(held.trim()).map_err(|why| told(&why))
     }
 
-    fn list(text: &str) -> Result<Places, String> {
-        let places: Option<Vec<_>> = text.split(',').map(place).collect();
-        match places {
-            Some(places) if places.len() <= PLACES_MAX => Ok(Places(places)),
+    fn list(text: &str) -> Result<Addresses, String> {
+        let addresses: Option<Vec<_>> = text.split(',').map(address).collect();
+        match addresses {
+            Some(addresses) if addresses.len() <= ADDRESSES_MAX => Ok(Addresses(addresses)),
             _ => Err(format!("{:?} is no HOST[:PORT]", text.chars().take(60).collect::<String>())),
         }
     }
 
-    /// As [`Places::parse`] reads them.
+    /// As [`Addresses::parse`] reads them.
     pub fn text(&self) -> String {
         let one = |(host, port): &(String, u16)| match host.contains(':') {
             true => format!("[{host}]:{port}"),
@@ -62,7 +62,7 @@ impl Places {
 }
 
 /// `HOST`, `HOST:PORT`, `[ADDRESS]`, `[ADDRESS]:PORT`, or an address of IPv6 alone.
-fn place(text: &str) -> Option<(String, u16)> {
+fn address(text: &str) -> Option<(String, u16)> {
     let number = |port: &str| {
         let digits = port.bytes().all(|byte| byte.is_ascii_digit());
         port.parse().ok().filter(|port| digits && *port != 0)
@@ -85,14 +85,14 @@ fn place(text: &str) -> Option<(String, u16)> {
 }
 
 /// What the launcher tells its ranks.
-pub fn told(key: &str, places: &Places) -> String {
-    format!("{key}@{}", places.text())
+pub fn told(key: &str, addresses: &Addresses) -> String {
+    format!("{key}@{}", addresses.text())
 }
 
-/// Key and places of [`told`].
-pub fn heard(text: &str) -> Option<(String, Places)> {
-    let (key, places) = text.split_once('@')?;
-    Some((key.to_owned(), Places::list(places).ok()?))
+/// Key and addresses of [`told`].
+pub fn heard(text: &str) -> Option<(String, Addresses)> {
+    let (key, addresses) = text.split_once('@')?;
+    Some((key.to_owned(), Addresses::list(addresses).ok()?))
 }
 
 /// The file of the key, by the values of [`KEY_VARIABLE`], `XDG_CONFIG_HOME` and `HOME`.
@@ -173,17 +173,17 @@ mod tests {
             ("[fd77::1]", "fd77::1", PORT),
             ("[fd77::1]:65535", "fd77::1", 65535),
         ] {
-            let places = Places::parse(text).expect(text);
-            assert_eq!(places.0, [(host.to_owned(), port)], "{text}");
-            assert_eq!(Places::parse(&places.text()), Ok(places.clone()));
+            let addresses = Addresses::parse(text).expect(text);
+            assert_eq!(addresses.0, [(host.to_owned(), port)], "{text}");
+            assert_eq!(Addresses::parse(&addresses.text()), Ok(addresses.clone()));
             let key = "0".repeat(32);
-            assert_eq!(heard(&told(&key, &places)), Some((key, places)));
+            assert_eq!(heard(&told(&key, &addresses)), Some((key, addresses)));
         }
         assert_eq!(
-            Places::parse("a,b:7,[::1]").unwrap().text(),
+            Addresses::parse("a,b:7,[::1]").unwrap().text(),
             format!("a:{PORT},b:7,[::1]:{PORT}")
         );
-        let many = vec!["a"; PLACES_MAX + 1].join(",");
+        let many = vec!["a"; ADDRESSES_MAX + 1].join(",");
         for bad in [
             "",
             ",",
@@ -200,9 +200,9 @@ mod tests {
             "1234.0;tcp://h:1",
             &many,
         ] {
-            assert!(Places::parse(bad).is_err(), "{bad}");
+            assert!(Addresses::parse(bad).is_err(), "{bad}");
         }
-        let error = Places::parse("file:/nowhere/at all").unwrap_err();
+        let error = Addresses::parse("file:/nowhere/at all").unwrap_err();
         assert!(error.contains("/nowhere/at all") && error.contains("--report-uri"), "{error}");
     }
 

@@ -37,8 +37,8 @@ pub fn xdp_is_worth(own: &[Interface]) -> Result<(), Refusal> {
 /// How datagrams are to pass the kernel.
 pub struct PastKernelSettings {
     pub helper: Helper,
-    /// The place of this process among those of its host, and how many they are.
-    pub place: (u32, u32),
+    /// The local rank of this process, and how many its host has.
+    pub local: (u32, u32),
     /// Also in a mode that costs others something.
     pub in_any_mode: bool,
 }
@@ -84,7 +84,7 @@ impl PastKernel {
         let wish = if settings.in_any_mode { Wish::ANY } else { auto };
         // SAFETY: the socket lives longer than this.
         let udp = unsafe { BorrowedFd::borrow_raw(socket.fd()) };
-        let asked = settings.helper.ask(settings.place, wish, &indices(own), udp);
+        let asked = settings.helper.ask(settings.local, wish, &indices(own), udp);
         let Granted { devices, words, connection } = asked?;
         let xdp = Xdp::new(devices, socket.port(), only)
             .map_err(|error| Refusal { why: Why::Impossible, text: format!("netlink: {error}") })?;

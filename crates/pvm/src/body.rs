@@ -29,7 +29,7 @@ impl Encoding {
 
 /// Elements that stay in the program's memory until the message is sent.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct Borrowed {
     /// Bytes packed before.
     at: usize,
     from: *const u8,
@@ -39,7 +39,7 @@ struct Place {
     step: isize,
 }
 
-impl Place {
+impl Borrowed {
     fn len(&self) -> usize {
         self.count * self.size
     }
@@ -49,9 +49,9 @@ impl Place {
 #[derive(Clone, Debug, Default)]
 pub struct Body {
     packed: Vec<u8>,
-    places: Vec<Place>,
-    /// Bytes that `places` stand for.
-    placed: usize,
+    borrowed: Vec<Borrowed>,
+    /// Bytes that `borrowed` stand for.
+    borrowed_len: usize,
     read: usize,
 }
 
@@ -138,7 +138,7 @@ impl Body {
 
     /// Bytes, those that still lie in the program's memory included.
     pub fn len(&self) -> usize {
-        self.packed.len() + self.placed
+        self.packed.len() + self.borrowed_len
     }
 
     pub fn is_empty(&self) -> bool {
@@ -178,9 +178,9 @@ impl Body {
         }
         let size = element.size();
         if in_place {
-            let place = Place { at: self.packed.len(), from, count, size, step };
-            self.placed += place.len();
-            self.places.push(place);
+            let part = Borrowed { at: self.packed.len(), from, count, size, step };
+            self.borrowed_len += part.len();
+            self.borrowed.push(part);
         } else {
             // SAFETY: the caller's promise.
             unsafe { gather(&mut self.packed, from, count, size, step) };
@@ -214,11 +214,11 @@ impl Body {
         all.clear();
         all.reserve(self.len());
         let mut done = 0;
-        for place in &self.places {
-            all.extend_from_slice(&self.packed[done..place.at]);
-            done = place.at;
+        for part in &self.borrowed {
+            all.extend_from_slice(&self.packed[done..part.at]);
+            done = part.at;
             // SAFETY: the caller's promise.
-            unsafe { gather(&mut all, place.from, place.count, place.size, place.step) };
+            unsafe { gather(&mut all, part.from, part.count, part.size, part.step) };
         }
         all.extend_from_slice(&self.packed[done..]);
         all
@@ -229,24 +229,24 @@ impl Body {
     /// # Safety
     /// As [`Body::settled`], for as long as the parts are used.
     pub unsafe fn parts(&self) -> Option<Vec<&[u8]>> {
-        let mut parts = Vec::with_capacity(2 * self.places.len() + 1);
+        let mut parts = Vec::with_capacity(2 * self.borrowed.len() + 1);
         let mut done = 0;
-        for place in &self.places {
-            if place.step != place.size as isize {
+        for part in &self.borrowed {
+            if part.step != part.size as isize {
                 return None;
             }
-            parts.push(&self.packed[done..place.at]);
-            done = place.at;
+            parts.push(&self.packed[done..part.at]);
+            done = part.at;
             // SAFETY: the elements lie side by side and can be read (caller).
-            parts.push(unsafe { core::slice::from_raw_parts(place.from, place.len()) });
+            parts.push(unsafe { core::slice::from_raw_parts(part.from, part.len()) });
         }
         parts.push(&self.packed[done..]);
         Some(parts)
     }
 
     /// Whether something lies in the program's memory.
-    pub fn has_places(&self) -> bool {
-        !self.places.is_empty()
+    pub fn has_borrowed(&self) -> bool {
+        !self.borrowed.is_empty()
     }
 
     /// Puts what lies in the program's memory where it belongs.
@@ -254,11 +254,11 @@ impl Body {
     /// # Safety
     /// As [`Body::settled`].
     pub unsafe fn settle(&mut self) {
-        if self.has_places() {
+        if self.has_borrowed() {
             // SAFETY: the caller's promise.
             self.packed = unsafe { self.settled(Vec::new()) };
-            self.places.clear();
-            self.placed = 0;
+            self.borrowed.clear();
+            self.borrowed_len = 0;
         }
     }
 

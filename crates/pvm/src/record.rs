@@ -57,21 +57,21 @@ pub const LONGEST: u64 = 1 << 40;
 struct Partial {
     head: Head,
     total: u64,
-    bytes: Place,
+    bytes: Destination,
 }
 
 /// Where the bytes of a message go.
-enum Place {
+enum Destination {
     Memory(Vec<u8>),
     /// To the receive that waits for them: so many are there.
     Posted(u64),
 }
 
-impl Place {
+impl Destination {
     fn len(&self) -> u64 {
         match self {
-            Place::Memory(bytes) => bytes.len() as u64,
-            Place::Posted(len) => *len,
+            Destination::Memory(bytes) => bytes.len() as u64,
+            Destination::Posted(len) => *len,
         }
     }
 }
@@ -124,9 +124,11 @@ impl Assembler {
         let whole = self.add(&data[..len as usize], posted.as_deref_mut())?.then(|| {
             let whole = self.partial.take()?;
             match (whole.bytes, posted) {
-                (Place::Memory(bytes), _) => sink(whole.head, bytes),
-                (Place::Posted(len), Some(posted)) => posted.complete(whole.head, len as usize),
-                (Place::Posted(_), None) => {}
+                (Destination::Memory(bytes), _) => sink(whole.head, bytes),
+                (Destination::Posted(len), Some(posted)) => {
+                    posted.complete(whole.head, len as usize)
+                }
+                (Destination::Posted(_), None) => {}
             }
             Some(whole.total)
         });
@@ -142,12 +144,14 @@ impl Assembler {
             return Err(format!("more than the {} bytes of the message", partial.total));
         }
         match (&mut partial.bytes, posted) {
-            (Place::Memory(bytes), _) => bytes.extend_from_slice(data),
-            (Place::Posted(len), Some(posted)) => {
+            (Destination::Memory(bytes), _) => bytes.extend_from_slice(data),
+            (Destination::Posted(len), Some(posted)) => {
                 posted.write(*len as usize, data);
                 *len += data.len() as u64;
             }
-            (Place::Posted(_), None) => return Err("a message without its receive".to_owned()),
+            (Destination::Posted(_), None) => {
+                return Err("a message without its receive".to_owned());
+            }
         }
         Ok(partial.bytes.len() == partial.total)
     }
@@ -162,18 +166,20 @@ impl Assembler {
         let (head, total) = decode(head, from);
         self.partial = None;
         let bytes = if posted.is_some_and(|posted| posted.accepts(&head, total)) {
-            Place::Posted(0)
+            Destination::Posted(0)
         } else {
             let bytes = (total <= LONGEST).then(|| memory(total as usize)).flatten();
-            Place::Memory(bytes.ok_or_else(|| format!("no memory for a message of {total} bytes"))?)
+            Destination::Memory(
+                bytes.ok_or_else(|| format!("no memory for a message of {total} bytes"))?,
+            )
         };
         self.partial = Some(Partial { head, total, bytes });
         Ok(())
     }
 
     /// Whether the rest of a message is missing that goes to a receive which waits.
-    pub fn is_placed(&self) -> bool {
-        matches!(&self.partial, Some(Partial { bytes: Place::Posted(_), .. }))
+    pub fn goes_to_receive(&self) -> bool {
+        matches!(&self.partial, Some(Partial { bytes: Destination::Posted(_), .. }))
     }
 
     /// The receive waits no longer here: what of its message has come gets memory of its own.
@@ -186,11 +192,11 @@ impl Assembler {
         memory: &mut impl FnMut(usize) -> Option<Vec<u8>>,
     ) -> Result<(), String> {
         let Some(Partial { total, bytes, .. }) = &mut self.partial else { return Ok(()) };
-        let Place::Posted(len) = *bytes else { return Ok(()) };
+        let Destination::Posted(len) = *bytes else { return Ok(()) };
         let mut own = memory(*total as usize)
             .ok_or_else(|| format!("no memory for a message of {total} bytes"))?;
         own.extend_from_slice(posted.written(len as usize));
-        *bytes = Place::Memory(own);
+        *bytes = Destination::Memory(own);
         Ok(())
     }
 }
@@ -326,9 +332,9 @@ mod tests {
             let mut sink = |_, m| queued.push(m);
             assert!(assembler.take(1, bytes, &mut memory, &mut sink, waiting).is_ok());
             if number == 1 {
-                assert!(assembler.is_placed());
+                assert!(assembler.goes_to_receive());
                 assert_eq!(assembler.withdraw(&posted, &mut memory), Ok(()));
-                assert!(!assembler.is_placed());
+                assert!(!assembler.goes_to_receive());
             }
         }
         assert_eq!(queued, [(1..=20).collect::<Vec<u8>>()]);

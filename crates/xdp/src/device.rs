@@ -44,7 +44,7 @@ pub struct Device {
 }
 
 impl Device {
-    /// Uses what has been handed over for the process of this place, of so many.
+    /// Uses what has been handed over for the process of this local rank, of so many.
     ///
     /// # Errors
     /// It is not that, or the system refuses.
@@ -52,12 +52,12 @@ impl Device {
         index: u32,
         mode: Mode,
         handed: Handed,
-        (place, places): (u32, u32),
+        (local_rank, local_size): (u32, u32),
     ) -> io::Result<Device> {
         let Handed { socket, memory } = handed;
-        let shares = Shares::new(places).filter(|shares| place < shares.places);
+        let shares = Shares::new(local_size).filter(|shares| local_rank < shares.local_size);
         let umem = Umem::map(shares.ok_or(io::ErrorKind::InvalidInput)?, memory)?;
-        let xsk = Xsk::new(socket, umem, place, mode == Mode::ZeroCopy)?;
+        let xsk = Xsk::new(socket, umem, local_rank, mode == Mode::ZeroCopy)?;
         Ok(Device { index, mode, xsk })
     }
 

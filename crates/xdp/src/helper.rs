@@ -155,13 +155,13 @@ pub struct Granted {
 }
 
 impl Helper {
-    /// Asks for these interfaces, for the process that has `place` of so many and the bound socket `udp`.
+    /// Asks for these interfaces, for the process that has `local_rank` of so many and the bound socket `udp`.
     ///
     /// # Errors
     /// None can be used.
     pub fn ask(
         self,
-        (place, places): (u32, u32),
+        (local_rank, local_size): (u32, u32),
         wish: Wish,
         interfaces: &[Interface],
         udp: BorrowedFd<'_>,
@@ -169,7 +169,7 @@ impl Helper {
         let failed = |error: io::Error| impossible(format!("asking hpvm-xdp: {error}"));
         let stream = self.stream;
         let indices = interfaces.iter().map(|interface| interface.index).collect();
-        let request = Request { place, places, wish, interfaces: indices };
+        let request = Request { local_rank, local_size, wish, interfaces: indices };
         send(stream.as_fd(), &request.bytes(), &[udp.as_raw_fd()]).map_err(failed)?;
         let (bytes, descriptors) = receive(stream.as_fd()).map_err(failed)?;
         let answers = parse_answers(&bytes).ok_or_else(|| {
@@ -191,8 +191,12 @@ impl Helper {
                             "hpvm-xdp has not handed over what it says".to_owned(),
                         ));
                     };
-                    let device =
-                        Device::new(*index, mode, Handed { socket, memory }, (place, places));
+                    let device = Device::new(
+                        *index,
+                        mode,
+                        Handed { socket, memory },
+                        (local_rank, local_size),
+                    );
                     devices.push(device.map_err(|e| impossible(format!("interface {name}: {e}")))?);
                     let and = if why.is_empty() { "" } else { "; " };
                     words.push(format!("{name}: {}{and}{why}", mode.text()));

@@ -21,10 +21,10 @@ const LONGEST_TEXT: usize = 400;
 /// What one process asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The process's place among those of its host.
-    pub place: u32,
+    /// The local rank of the process.
+    pub local_rank: u32,
     /// How many of them there are.
-    pub places: u32,
+    pub local_size: u32,
     pub wish: Wish,
     /// Numbers of the interfaces.
     pub interfaces: Vec<u32>,
@@ -75,8 +75,8 @@ impl<'a> Fields<'a> {
 impl Request {
     pub fn bytes(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
-        out.extend(self.place.to_le_bytes());
-        out.extend(self.places.to_le_bytes());
+        out.extend(self.local_rank.to_le_bytes());
+        out.extend(self.local_size.to_le_bytes());
         out.extend([number(&MODES, &self.wish.best), number(&MODES, &self.wish.worst)]);
         let patience = u16::try_from(self.wish.patience.as_millis()).unwrap_or(u16::MAX);
         out.extend(patience.to_le_bytes());
@@ -92,14 +92,14 @@ impl Request {
         if fields.bytes(MAGIC.len())? != MAGIC {
             return None;
         }
-        let (place, places) = (fields.word()?, fields.word()?);
+        let (local_rank, local_size) = (fields.word()?, fields.word()?);
         let (best, worst) = (fields.one_of(&MODES)?, fields.one_of(&MODES)?);
         let patience = Duration::from_millis(u64::from(fields.short()?));
         let count = usize::from(fields.byte()?);
         let interfaces = (0..count).map(|_| fields.word()).collect::<Option<Vec<u32>>>()?;
         let right = count <= MOST_INTERFACES && fields.0.is_empty();
         let wish = Wish { best, worst, patience };
-        right.then_some(Request { place, places, wish, interfaces })
+        right.then_some(Request { local_rank, local_size, wish, interfaces })
     }
 }
 
@@ -230,7 +230,7 @@ mod tests {
 
     fn request() -> Request {
         let wish = Wish { worst: Mode::Native, ..Wish::ANY };
-        Request { place: 3, places: 8, wish, interfaces: vec![2, 70_000] }
+        Request { local_rank: 3, local_size: 8, wish, interfaces: vec![2, 70_000] }
     }
 
     fn some_answers() -> Vec<Answer> {

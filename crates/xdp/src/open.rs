@@ -109,15 +109,15 @@ fn load(endpoints: &Map, table: &Map) -> io::Result<Program> {
 }
 
 fn open_once(interface: u32, mode: Mode, shares: Shares) -> io::Result<Queue> {
-    let endpoints = Map::table(KEY, shares.places * ADDRESSES)?;
-    let table = Map::sockets(shares.places)?;
+    let endpoints = Map::table(KEY, shares.local_size * ADDRESSES)?;
+    let table = Map::sockets(shares.local_size)?;
     let program = load(&endpoints, &table)?;
     let flag = if mode == Mode::Generic { bpf::GENERIC } else { bpf::NATIVE };
     let link = program.attach(interface, flag)?;
     let umem = Umem::new(shares)?;
     let sockets = open_all((interface, QUEUE), &umem, mode == Mode::ZeroCopy)?;
-    for (place, socket) in (0u32..).zip(&sockets) {
-        table.set(&place.to_ne_bytes(), socket.as_raw_fd() as u32)?;
+    for (local_rank, socket) in (0u32..).zip(&sockets) {
+        table.set(&local_rank.to_ne_bytes(), socket.as_raw_fd() as u32)?;
     }
     let (memory, sockets) = (umem.memory()?, sockets.into_iter().map(Some).collect());
     Ok(Queue { mode, why: String::new(), memory, endpoints, sockets, _table: table, _link: link })
@@ -166,7 +166,7 @@ impl Queue {
     /// None does.
     pub fn open(
         interface: &Interface,
-        places: u32,
+        local_size: u32,
         wish: Wish,
         netlink: &mut Netlink,
     ) -> Result<Queue, Refusal> {
@@ -176,8 +176,8 @@ impl Queue {
         if !link.ethernet {
             return Err(impossible(format!("interface {name} is none of Ethernet")));
         }
-        let shares = Shares::new(places).ok_or_else(|| {
-            impossible(format!("{places} processes of a host can't share an interface"))
+        let shares = Shares::new(local_size).ok_or_else(|| {
+            impossible(format!("{local_size} processes of a host can't share an interface"))
         })?;
         let (modes, mut why) = modes(interface, wish, link.veth)?;
         for mode in modes {
@@ -193,21 +193,21 @@ impl Queue {
         Err(copies(name, &why))
     }
 
-    /// Lets the process of a place take what comes for `port` at these addresses. Once for each place.
+    /// Lets the process of a local rank take what comes for `port` at these addresses. Once for each local rank.
     ///
     /// # Errors
-    /// The place is taken, or the system refuses.
+    /// The local rank is taken, or the system refuses.
     pub fn hand_over(
         &mut self,
-        place: u32,
+        local_rank: u32,
         port: u16,
         addresses: impl Iterator<Item = IpAddr>,
     ) -> io::Result<Handed> {
-        let socket = self.sockets.get_mut(place as usize).and_then(Option::take);
+        let socket = self.sockets.get_mut(local_rank as usize).and_then(Option::take);
         let socket = socket.ok_or(io::ErrorKind::InvalidInput)?;
         let memory = self.memory.try_clone()?;
         for address in addresses.take(ADDRESSES as usize) {
-            self.endpoints.set(&key(address, port, QUEUE), place)?;
+            self.endpoints.set(&key(address, port, QUEUE), local_rank)?;
         }
         Ok(Handed { socket, memory })
     }

@@ -87,7 +87,7 @@ struct Client {
 /// What has been opened, at the first request.
 #[derive(Default)]
 struct Opened {
-    places: u32,
+    local_size: u32,
     queues: Vec<(Interface, Result<Queue, Refusal>)>,
 }
 
@@ -96,7 +96,7 @@ impl Opened {
     fn answer(&mut self, client: &mut Client) -> io::Result<()> {
         let (bytes, descriptors) = receive(client.stream.as_fd())?;
         let request = Request::parse(&bytes).ok_or(io::ErrorKind::InvalidData)?;
-        if self.places == 0 {
+        if self.local_size == 0 {
             self.open(&request);
         }
         let socket = descriptors.into_iter().next();
@@ -121,13 +121,13 @@ impl Opened {
     }
 
     fn open(&mut self, request: &Request) {
-        self.places = request.places;
+        self.local_size = request.local_size;
         let mut netlink = Netlink::new().map_err(|error| explain("(any)", &error));
         for index in request.interfaces.iter().take(MOST_INTERFACES) {
             let addresses = addresses(*index).unwrap_or_default();
             let interface = Interface { name: name(*index), index: *index, addresses };
             let queue = match &mut netlink {
-                Ok(netlink) => Queue::open(&interface, request.places, request.wish, netlink),
+                Ok(netlink) => Queue::open(&interface, request.local_size, request.wish, netlink),
                 Err(refusal) => Err(refusal.clone()),
             };
             self.queues.push((interface, queue));
@@ -143,13 +143,14 @@ impl Opened {
     ) -> Result<(Answer, Handed), Refusal> {
         let impossible = |text| Refusal { why: Why::Impossible, text };
         let found = self.queues.iter_mut().find(|(interface, _)| interface.index == index);
-        let Some((interface, queue)) = found.filter(|_| request.places == self.places) else {
+        let Some((interface, queue)) = found.filter(|_| request.local_size == self.local_size)
+        else {
             let text = "the processes of this host do not ask for the same interfaces";
             return Err(impossible(text.to_owned()));
         };
         let queue = queue.as_mut().map_err(|refusal| refusal.clone())?;
         let port = port.as_ref().map_err(|text| impossible(text.clone()))?;
-        let handed = queue.hand_over(request.place, port.number, port.of_interface(interface));
+        let handed = queue.hand_over(request.local_rank, port.number, port.of_interface(interface));
         let handed = handed.map_err(|error| explain(&interface.name, &error))?;
         Ok((Answer::Open(queue.mode, queue.why.clone()), handed))
     }

@@ -28,7 +28,7 @@ impl Drop for Mapping {
 
 /// An XSK, which takes what comes for one process by one queue of one interface, and sends.
 pub struct Xsk {
-    place: u32,
+    local_rank: u32,
     fill: Fill,
     transmit: Writer<libc::xdp_desc>,
     receive: Reader<libc::xdp_desc>,
@@ -184,7 +184,7 @@ pub fn open_all(
     let copies = if zero_copy { libc::XDP_ZEROCOPY } else { libc::XDP_COPY };
     bind(&first, (interface, queue), copies | libc::XDP_USE_NEED_WAKEUP, 0)?;
     let mut all = vec![first];
-    for _ in 1..shares.places {
+    for _ in 1..shares.local_size {
         let next = socket()?;
         own_rings(&next, shares)?;
         bind(&next, (interface, queue), libc::XDP_SHARED_UMEM, all[0].as_raw_fd())?;
@@ -194,11 +194,11 @@ pub fn open_all(
 }
 
 impl Xsk {
-    /// Uses an XSK that was opened for the process that has this place among those of the host.
+    /// Uses an XSK that was opened for the process that has this local rank.
     ///
     /// # Errors
     /// It is none, or the system refuses.
-    pub fn new(fd: OwnedFd, umem: Umem, place: u32, zero_copy: bool) -> io::Result<Xsk> {
+    pub fn new(fd: OwnedFd, umem: Umem, local_rank: u32, zero_copy: bool) -> io::Result<Xsk> {
         let (at, shares) = (offsets(&fd)?, umem.shares());
         let (filled, completed) = (shares.fill_entries(), shares.completion_entries());
         let (fill_map, fill) = map(&fd, &at.fr, filled, libc::XDP_UMEM_PGOFF_FILL_RING)?;
@@ -213,12 +213,12 @@ impl Xsk {
         // SAFETY: as above, and these are the only ends: the socket is this process's alone.
         let (receive, transmit) = unsafe { (Reader::new(receive), Writer::new(transmit)) };
         Ok(Xsk {
-            place,
+            local_rank,
             fill,
             transmit,
             receive,
             completion,
-            free: umem.to_send_from(place).collect(),
+            free: umem.to_send_from(local_rank).collect(),
             spent: Vec::with_capacity(SPENT),
             zero_copy,
             pending: false,
@@ -259,7 +259,7 @@ impl Xsk {
             self.umem.give_back(at);
         }
         let free = &mut self.free;
-        self.umem.take_back(self.place, |at| free.push(at));
+        self.umem.take_back(self.local_rank, |at| free.push(at));
     }
 
     /// Frames are waiting to be taken by the kernel.

@@ -11,7 +11,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 pub const FRAME: usize = 2048;
 
 /// Processes of a host that can use a queue.
-pub const MOST_PLACES: u32 = 256;
+pub const MAX_LOCAL_SIZE: u32 = 256;
 
 /// Frames of one process that wait to be received into. What comes while all are full is lost, and sent again: as many as
 /// a sender's window has datagrams, for some peers.
@@ -29,7 +29,7 @@ const BITS: u32 = u64::BITS;
 /// How the frames of a queue are shared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shares {
-    pub places: u32,
+    pub local_size: u32,
     /// Frames that lie received in one process's ring at most.
     pub receive: u32,
     /// Frames of one process to send from.
@@ -38,22 +38,22 @@ pub struct Shares {
 
 impl Shares {
     /// `None`: there are no such many processes.
-    pub fn new(places: u32) -> Option<Shares> {
-        if !(1..=MOST_PLACES).contains(&places) {
+    pub fn new(local_size: u32) -> Option<Shares> {
+        if !(1..=MAX_LOCAL_SIZE).contains(&local_size) {
             return None;
         }
         let share = |all: u32, least: u32| {
-            let each = FEW * all / places.next_power_of_two().max(FEW);
+            let each = FEW * all / local_size.next_power_of_two().max(FEW);
             each.max(least)
         };
         let receive = share(RECEIVE, LEAST_RECEIVE);
-        Some(Shares { places, receive, transmit: share(TRANSMIT, LEAST_TRANSMIT) })
+        Some(Shares { local_size, receive, transmit: share(TRANSMIT, LEAST_TRANSMIT) })
     }
 
     /// Frames to be received into: as many as lie in all receive rings, so that a process that takes none leaves
     /// enough for the others.
     pub fn filled(&self) -> u32 {
-        self.places * self.receive
+        self.local_size * self.receive
     }
 
     pub fn fill_entries(&self) -> u32 {
@@ -61,22 +61,22 @@ impl Shares {
     }
 
     pub fn completion_entries(&self) -> u32 {
-        (self.places * self.transmit).next_power_of_two()
+        (self.local_size * self.transmit).next_power_of_two()
     }
 
     /// The first frame that a process sends from.
-    fn first(&self, place: u32) -> u32 {
-        self.filled() + place * self.transmit
+    fn first(&self, local_rank: u32) -> u32 {
+        self.filled() + local_rank * self.transmit
     }
 
     /// Bytes of the frames.
     fn frames_len(&self) -> usize {
-        self.first(self.places) as usize * FRAME
+        self.first(self.local_size) as usize * FRAME
     }
 
     /// Bytes of everything: behind the frames is a bit for each frame to send from.
     fn len(&self) -> usize {
-        self.frames_len() + (self.places * self.transmit / 8) as usize
+        self.frames_len() + (self.local_size * self.transmit / 8) as usize
     }
 }
 
@@ -174,8 +174,8 @@ impl Umem {
     }
 
     /// The addresses of the frames that a process sends from.
-    pub fn to_send_from(&self, place: u32) -> impl Iterator<Item = u64> {
-        let first = self.shares.first(place);
+    pub fn to_send_from(&self, local_rank: u32) -> impl Iterator<Item = u64> {
+        let first = self.shares.first(local_rank);
         (first..first + self.shares.transmit).map(|frame| u64::from(frame) * FRAME as u64)
     }
 
@@ -183,7 +183,7 @@ impl Umem {
     pub fn give_back(&self, at: u64) {
         let number = u32::try_from(at / FRAME as u64).ok();
         let number = number.and_then(|frame| frame.checked_sub(self.shares.filled()));
-        let all = self.shares.places * self.shares.transmit;
+        let all = self.shares.local_size * self.shares.transmit;
         if let Some(number) = number.filter(|number| *number < all) {
             // Release: the kernel has read the frame; pairs with the acquire of `take_back`.
             self.returned(number / BITS).fetch_or(1 << (number % BITS), Ordering::Release);
@@ -191,8 +191,8 @@ impl Umem {
     }
 
     /// Takes the frames of a process that were given back.
-    pub fn take_back(&self, place: u32, mut taken: impl FnMut(u64)) {
-        let first = place * self.shares.transmit;
+    pub fn take_back(&self, local_rank: u32, mut taken: impl FnMut(u64)) {
+        let first = local_rank * self.shares.transmit;
         for word in first / BITS..(first + self.shares.transmit) / BITS {
             // Acquire: pairs with the release of `give_back`.
             let mut bits = self.returned(word).swap(0, Ordering::Acquire);
@@ -206,7 +206,7 @@ impl Umem {
 
     /// A word of the bits of the frames that have left and wait for their owner.
     fn returned(&self, word: u32) -> &AtomicU64 {
-        assert!(word < self.shares.places * self.shares.transmit / BITS);
+        assert!(word < self.shares.local_size * self.shares.transmit / BITS);
         let at = self.frames + 8 * word as usize;
         // SAFETY: inside of the mapping, aligned, and all processes use it as an atomic.
         unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(at).cast()) }
@@ -248,12 +248,12 @@ mod tests {
     use super::*;
 
     fn small() -> Shares {
-        Shares { places: 3, receive: 4, transmit: 64 }
+        Shares { local_size: 3, receive: 4, transmit: 64 }
     }
 
     #[test]
     fn nothing_leads_out_of_a_frame() {
-        let mut umem = Umem::new(Shares { places: 1, receive: 3, transmit: 0 }).unwrap();
+        let mut umem = Umem::new(Shares { local_size: 1, receive: 3, transmit: 0 }).unwrap();
         let frame = FRAME as u64;
         umem.bytes_mut(frame, FRAME).unwrap().fill(7);
         assert_eq!(umem.bytes(frame + 256, 10).unwrap(), [7; 10]);
@@ -266,14 +266,14 @@ mod tests {
 
     #[test]
     fn shares_are_whole_words_and_fit_what_the_kernel_takes() {
-        for places in 1..=MOST_PLACES {
-            let shares = Shares::new(places).unwrap();
+        for local_size in 1..=MAX_LOCAL_SIZE {
+            let shares = Shares::new(local_size).unwrap();
             let Shares { receive, transmit, .. } = shares;
             assert!(receive.is_power_of_two() && transmit.is_power_of_two() && transmit >= BITS);
             assert!(shares.fill_entries() <= 1 << 21);
-            assert!(shares.len() <= 192 << 20, "{places}: {}", shares.len());
+            assert!(shares.len() <= 192 << 20, "{local_size}: {}", shares.len());
         }
-        assert_eq!((Shares::new(0), Shares::new(MOST_PLACES + 1)), (None, None));
+        assert_eq!((Shares::new(0), Shares::new(MAX_LOCAL_SIZE + 1)), (None, None));
         let alone = Shares::new(1).unwrap();
         assert_eq!((alone.receive, alone.transmit), (RECEIVE, TRANSMIT));
     }
@@ -291,9 +291,9 @@ mod tests {
         for nonsense in [0, own[0] - 65 * FRAME as u64, u64::MAX, 3 * 64 * FRAME as u64 * 2] {
             other.give_back(nonsense);
         }
-        let taken = |place| {
+        let taken = |local_rank| {
             let mut taken = Vec::new();
-            umem.take_back(place, |at| taken.push(at));
+            umem.take_back(local_rank, |at| taken.push(at));
             taken
         };
         assert_eq!((taken(0), taken(2)), (vec![], vec![]));
@@ -305,7 +305,7 @@ mod tests {
     fn memory_of_other_shares_is_refused() {
         let umem = Umem::new(small()).unwrap();
         let copy = umem.memory.try_clone().unwrap();
-        assert!(Umem::map(Shares { places: 4, ..small() }, copy).is_err());
+        assert!(Umem::map(Shares { local_size: 4, ..small() }, copy).is_err());
         let file: OwnedFd = std::fs::File::open("/proc/self/exe").unwrap().into();
         assert!(Umem::map(small(), file).is_err());
     }

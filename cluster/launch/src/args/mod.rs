@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use hpvm_job::name_server::Places;
+use hpvm_job::name_server::Addresses;
 
 use crate::error::LaunchError;
 use crate::hosts::Host;
@@ -124,7 +124,7 @@ pub struct Options {
     /// How long a host may give no sign of life.
     pub net_timeout: Option<Duration>,
     /// Where the user's name server is.
-    pub name_server: Option<Places>,
+    pub name_server: Option<Addresses>,
     /// Groups of hosts that cannot reach each other.
     pub sites: SiteOptions,
     pub report_bindings: bool,

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
-use hpvm_job::name_server::Places;
+use hpvm_job::name_server::Addresses;
 
 use super::{Input, Launcher, MAX_RANKS, Options};
 use crate::error::LaunchError;
@@ -128,8 +128,8 @@ pub fn parse_net_timeout(shown: &str, value: &OsStr) -> Result<Duration, LaunchE
 }
 
 /// The value of `--nameserver`.
-pub fn parse_name_server(shown: &str, value: &OsStr) -> Result<Places, LaunchError> {
-    Places::parse(&value.to_string_lossy())
+pub fn parse_name_server(shown: &str, value: &OsStr) -> Result<Addresses, LaunchError> {
+    Addresses::parse(&value.to_string_lossy())
         .map_err(|why| LaunchError::usage(format!("'{shown}': {why}")))
 }
 

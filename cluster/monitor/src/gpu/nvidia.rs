@@ -11,7 +11,7 @@ const DONE: c_int = 0;
 /// Bytes of a name with its end (`NVML_DEVICE_NAME_V2_BUFFER_SIZE`).
 const NAME: usize = 96;
 /// More in one host than anybody builds: the count comes from outside.
-const MOST: c_uint = 256;
+const MAX_DEVICES: c_uint = 256;
 
 type Device = *mut c_void;
 
@@ -118,7 +118,7 @@ impl Library {
         if unsafe { (self.count)(&mut count) } != DONE {
             return Vec::new();
         }
-        (0..count.min(MOST)).filter_map(|index| self.one(index)).collect()
+        (0..count.min(MAX_DEVICES)).filter_map(|index| self.one(index)).collect()
     }
 
     fn one(&self, index: c_uint) -> Option<Gpu> {

@@ -12,7 +12,7 @@ use super::jobs::find as find_job;
 use super::types::{Counted, CountedEvent, Counters, RankCounters};
 use crate::app::App;
 use crate::auth::Who;
-use crate::look::Place;
+use crate::look::Subject;
 use crate::look::gather::gather;
 use crate::problem::Problem;
 use hpvm_counters::allowed::Offer;
@@ -51,15 +51,15 @@ pub async fn counters(
 
 impl Counting {
     /// What is counted on this host for a job's ranks.
-    pub fn read(&self, place: &Place) -> Counters {
+    pub fn read(&self, subject: &Subject) -> Counters {
         let now = Instant::now();
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let others: usize =
-            all.iter().filter(|(id, _)| **id != place.id).map(|(_, job)| job.ranks.len()).sum();
-        let job = all.entry(place.id).or_insert_with(|| Watched::new(now));
+            all.iter().filter(|(id, _)| **id != subject.id).map(|(_, job)| job.ranks.len()).sum();
+        let job = all.entry(subject.id).or_insert_with(|| Watched::new(now));
         job.asked = now;
-        job.find_ranks(place, MOST_RANKS.saturating_sub(others));
-        job.read(&place.host, now)
+        job.find_ranks(subject, MOST_RANKS.saturating_sub(others));
+        job.read(&subject.host, now)
     }
 
     /// Closes what nobody asks for any more.
@@ -76,9 +76,9 @@ impl Watched {
     }
 
     /// Begins to count ranks that are new, and forgets those that are gone.
-    fn find_ranks(&mut self, place: &Place, room: usize) {
+    fn find_ranks(&mut self, subject: &Subject, room: usize) {
         let mut there = Vec::new();
-        for launched in find::jobs_in(&place.scope) {
+        for launched in find::jobs_in(&subject.scope) {
             for (rank, processes) in find::processes_by_rank(&launched) {
                 let (Some(rank), Some(first)) = (rank, processes.first()) else { continue };
                 there.push(*first);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use axum::http::StatusCode;
 
 use super::wanted::Told;
-use super::{JobLook, Place, here};
+use super::{JobLook, Subject, here};
 use crate::api::ranks::TrafficUnit;
 use crate::api::types::{Counted, CountedEvent, Counters, Matrix, RankCounters, Ranks};
 use crate::app::{App, blocking};
@@ -50,9 +50,9 @@ pub async fn gather(app: &App, job: &Job, parts: Parts) -> Result<Gathered, Prob
     let mut looks = Vec::new();
     // A job whose hosts are not told yet begins here.
     if own.is_some() && (hosts.len() != others.len() || hosts.is_empty()) {
-        let (app, place) = (app.clone(), Place::of(&app.place, job));
-        let host = place.host.clone();
-        let look = blocking(move || Ok(here(&place, parts, &app.counting))).await?;
+        let (app, subject) = (app.clone(), Subject::of(&app.place, job));
+        let host = subject.host.clone();
+        let look = blocking(move || Ok(here(&subject, parts, &app.counting))).await?;
         looks.push((host, Arc::new(look)));
     }
     let Told { looks: more, missing } = wait(app, job, &others, parts).await?;

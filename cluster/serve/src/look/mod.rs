@@ -64,21 +64,21 @@ pub struct Launch {
 
 /// Whose ranks are looked at, from which host.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct Subject {
     pub id: JobId,
     pub scope: Scope,
     /// Name of this host.
     pub host: String,
 }
 
-impl Place {
+impl Subject {
     /// For a job of our own queue on this machine.
-    pub fn of(settings: &Settings, job: &Job) -> Place {
+    pub fn of(settings: &Settings, job: &Job) -> Subject {
         let node = job.summary.hosts.iter().position(|host| *host == settings.host);
         // As root we see the processes of all users.
         let owner =
             settings.system.then(|| account_of(&job.summary.user).map_or(u32::MAX, |a| a.uid));
-        Place {
+        Subject {
             id: job.id(),
             scope: Scope {
                 of: Of::Job(settings.mark(job.attempt())),
@@ -91,28 +91,28 @@ impl Place {
 }
 
 /// Looks at the ranks of a job on this host.
-pub fn here(place: &Place, parts: Parts, counting: &Counting) -> JobLook {
+pub fn here(subject: &Subject, parts: Parts, counting: &Counting) -> JobLook {
     let mut told = JobLook { parts, ..JobLook::default() };
     if parts.ranks || parts.traffic {
-        for segment in find::segments(find::jobs_in(&place.scope)) {
-            match launch(&segment, place, parts) {
+        for segment in find::segments(find::jobs_in(&subject.scope)) {
+            match launch(&segment, subject, parts) {
                 Ok(launch) => told.launches.push(launch),
-                Err(error) => told.notes.push(format!("host {}: {error}", place.host)),
+                Err(error) => told.notes.push(format!("host {}: {error}", subject.host)),
             }
         }
     }
-    told.counters = parts.events.then(|| counting.read(place));
-    check::trim(&mut told, &place.host);
+    told.counters = parts.events.then(|| counting.read(subject));
+    check::trim(&mut told, &subject.host);
     told
 }
 
-fn launch(segment: &Segment, place: &Place, parts: Parts) -> Result<Launch, String> {
+fn launch(segment: &Segment, subject: &Subject, parts: Parts) -> Result<Launch, String> {
     let Segment { view, job } = segment;
     let seen = look(view, job).map_err(|error| error.to_string())?;
     let size = job.size.unwrap_or(0).max(u32::try_from(seen.ranks.len()).unwrap_or(u32::MAX));
     let mut launch = Launch { size, ..Launch::default() };
     if parts.ranks {
-        launch.ranks = shown(&seen, &place.host, &job.processes);
+        launch.ranks = shown(&seen, &subject.host, &job.processes);
         launch.findings = seen.findings();
     }
     if parts.traffic {
@@ -127,11 +127,11 @@ fn launch(segment: &Segment, place: &Place, parts: Parts) -> Result<Launch, Stri
 /// `processes` are those of the job, in ascending order: a rank in a container shows a number that is another's here.
 fn shown(look: &Look, host: &str, processes: &[i32]) -> Vec<Rank> {
     let both = look.ranks.iter().zip(&look.states).enumerate();
-    both.map(|(place, (seen, state))| {
+    both.map(|(index, (seen, state))| {
         let own = i32::try_from(seen.pid).is_ok_and(|pid| processes.binary_search(&pid).is_ok());
         let placed = if own { process::of(seen.pid) } else { None };
         let mut rank = Rank {
-            rank: u32::try_from(look.rank(place)).unwrap_or(u32::MAX),
+            rank: u32::try_from(look.rank(index)).unwrap_or(u32::MAX),
             host: host.into(),
             pid: seen.pid,
             state: match state {

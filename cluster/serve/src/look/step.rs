@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::frames::{self, Reader};
-use super::{JobLook, Place, check, here};
+use super::{JobLook, Subject, check, here};
 use crate::api::counters::Counting;
 use crate::app::App;
 use hpvm_launch::sys;
@@ -184,7 +184,7 @@ pub fn main(args: &[OsString]) -> i32 {
     let variable = |name| std::env::var(name).ok().filter(|value: &String| !value.is_empty());
     // SAFETY: the call has no arguments and cannot fail.
     let owner = Some(unsafe { libc::getuid() });
-    let place = Place {
+    let subject = Subject {
         id,
         scope: Scope {
             of: Of::Slurm(id),
@@ -202,8 +202,8 @@ pub fn main(args: &[OsString]) -> i32 {
         }
         let Ok(parts) = serde_json::from_slice::<Parts>(&line) else { continue };
         counting.forget(Instant::now());
-        let Ok(text) = serde_json::to_string(&here(&place, parts, &counting)) else { continue };
-        let text = frames::lines(&place.host, &text);
+        let Ok(text) = serde_json::to_string(&here(&subject, parts, &counting)) else { continue };
+        let text = frames::lines(&subject.host, &text);
         let mut out = std::io::stdout().lock();
         if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
             break;

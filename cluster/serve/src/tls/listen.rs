@@ -16,7 +16,7 @@ use tokio_rustls::rustls::server::ResolvesServerCert;
 use tokio_rustls::server::TlsStream;
 
 use crate::auth::Peer;
-use crate::patience::Patiently;
+use crate::idle::IdleTimeout;
 
 /// Handshakes at once: who only connects and says nothing takes one of them for [`HANDSHAKE_TIMEOUT`].
 const HANDSHAKES: usize = 512;
@@ -114,8 +114,8 @@ impl Listener for TlsListener {
     }
 }
 
-impl Connected<IncomingStream<'_, Patiently<TlsListener>>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, Patiently<TlsListener>>) -> Self {
+impl Connected<IncomingStream<'_, IdleTimeout<TlsListener>>> for Peer {
+    fn connect_info(stream: IncomingStream<'_, IdleTimeout<TlsListener>>) -> Self {
         Peer::Remote { address: *stream.remote_addr(), tls: true }
     }
 }

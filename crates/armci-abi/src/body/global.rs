@@ -1,7 +1,7 @@
 //! Memory that one process allocates, and whose description it gives to others (`armci_meminfo_t`).
 
 use crate::exposed::NOWHERE;
-use crate::state::{Place, held, state};
+use crate::state::{Region, held, state};
 use crate::types::{MemInfo, Name};
 use core::ffi::{c_int, c_long, c_void};
 use hpvm_abi::onesided::Key;
@@ -61,18 +61,18 @@ pub unsafe fn get(name: Name, bytes: usize, info: *mut MemInfo, _: c_int) {
 }
 
 /// Learns how the memory is reached, unless that is known.
-fn attach(name: Name, info: &MemInfo) -> Place {
+fn attach(name: Name, info: &MemInfo) -> Region {
     let s = state(name);
     let (process, address) = (s.process(name, info.cpid), info.armci_addr.addr());
     let mut spaces = s.spaces.write().unwrap_or_else(PoisonError::into_inner);
-    if let Some(place) = spaces.find(process, address, info.size) {
-        return *place;
+    if let Some(region) = spaces.find(process, address, info.size) {
+        return *region;
     }
     let mut there = NOWHERE;
     // SAFETY: a key that its owner has made; a place for the answer.
     done(name, unsafe { (onesided().attach)(&key_of(info), &mut there) });
-    let place = Place { address, there };
-    if !spaces.insert(process, address..address.saturating_add(info.size), place) {
+    let region = Region { address, there };
+    if !spaces.insert(process, address..address.saturating_add(info.size), region) {
         fail(
             name,
             &format!(
@@ -81,7 +81,7 @@ fn attach(name: Name, info: &MemInfo) -> Place {
             ),
         );
     }
-    place
+    region
 }
 
 /// The address for loads and stores where that is possible, else that of the owner.
@@ -101,9 +101,9 @@ pub unsafe fn detach(name: Name, info: *mut MemInfo, _: c_long) {
     let process = s.process(name, info.cpid);
     s.flush(name, process);
     let mut spaces = s.spaces.write().unwrap_or_else(PoisonError::into_inner);
-    if let Some(place) = spaces.remove(process, info.armci_addr.addr()) {
+    if let Some(region) = spaces.remove(process, info.armci_addr.addr()) {
         // SAFETY: attached by `attach`, and known to nobody any more.
-        unsafe { (onesided().detach)(place.there.target) };
+        unsafe { (onesided().detach)(region.there.target) };
     }
 }
 

@@ -3,7 +3,7 @@
 use super::group::{Group, group};
 use crate::exposed::Exposed;
 use crate::races;
-use crate::state::{Place, State, held, state};
+use crate::state::{Region, State, held, state};
 use crate::types::Name;
 use core::ffi::{c_char, c_int, c_long, c_void};
 use hpvm_abi::constants::{MPI_MAX, MPI_UINT64_T};
@@ -52,9 +52,9 @@ unsafe fn allocate(
     let mut spaces = s.spaces.write().unwrap_or_else(PoisonError::into_inner);
     for (i, (part, process)) in exposed.parts.iter().zip(group.members.all()).enumerate() {
         if let Some(there) = part.there {
-            let place = Place { address: part.address, there };
+            let region = Region { address: part.address, there };
             let memory = part.address..part.address.saturating_add(part.len);
-            if !spaces.insert(*process as usize, memory, place) {
+            if !spaces.insert(*process as usize, memory, region) {
                 fail(
                     name,
                     &format!("process {process} names {} bytes that it had named before", part.len),

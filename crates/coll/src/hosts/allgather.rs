@@ -33,15 +33,15 @@ pub fn allgather(tables: &Tables, hosts: &Hosts, input: &Exchange) -> Schedule {
     }
     spread(&mut s, tables, hosts, (rank, head), whole.blocks(0, input.size), bytes);
     if whole.temp.is_some() {
-        for place in 0..input.size {
-            s.copy(whole.blocks(place, 1), input.received(hosts.ranks[place as usize], 1));
+        for position in 0..input.size {
+            s.copy(whole.blocks(position, 1), input.received(hosts.ranks[position as usize], 1));
         }
         s.end_round();
     }
     s
 }
 
-/// The same in place of a block for each rank, one behind the other. Places have to be ranks.
+/// The same in place of a block for each rank, one behind the other. Positions have to be ranks.
 pub(super) fn in_place(tables: &Tables, hosts: &Hosts, input: &GatherV) -> Schedule {
     let (rank, recv) = (input.rank, &input.recv);
     let block = |first: u32, end: u32| {
@@ -75,7 +75,7 @@ pub(super) fn in_place(tables: &Tables, hosts: &Hosts, input: &GatherV) -> Sched
     s
 }
 
-/// All blocks in the order of places: the receive buffer, or packed in a temporary.
+/// All blocks in the order of positions: the receive buffer, or packed in a temporary.
 struct Whole<'a> {
     input: &'a Exchange,
     temp: Option<Buffer>,
@@ -87,11 +87,11 @@ impl<'a> Whole<'a> {
         Whole { input, temp: (!hosts.in_order()).then(|| s.temp_bytes(bytes)) }
     }
 
-    fn blocks(&self, place: u32, count: u32) -> Block {
+    fn blocks(&self, position: u32, count: u32) -> Block {
         let bytes = self.input.recv_bytes();
         match self.temp {
-            None => self.input.received(place, count),
-            Some(t) => Block::bytes(t, i64::from(place) * bytes, i64::from(count) * bytes),
+            None => self.input.received(position, count),
+            Some(t) => Block::bytes(t, i64::from(position) * bytes, i64::from(count) * bytes),
         }
     }
 }
@@ -99,8 +99,8 @@ impl<'a> Whole<'a> {
 /// Appends that the head gets the blocks of its host.
 fn collect(s: &mut Schedule, hosts: &Hosts, input: &Exchange, own: Block, whole: &Whole<'_>) {
     let host = hosts.host(input.rank);
-    for (place, rank) in (hosts.start(host)..).zip(hosts.team(host)) {
-        let block = whole.blocks(place, 1);
+    for (position, rank) in (hosts.start(host)..).zip(hosts.team(host)) {
+        let block = whole.blocks(position, 1);
         match *rank == input.rank {
             false => s.recv(Peer::Local(*rank), block),
             true if own != block => s.copy(own, block),

@@ -59,7 +59,7 @@ struct Work<'a> {
     input: &'a Exchange,
     host: u32,
     team: &'a [u32],
-    /// Packed blocks in the order of places: what is sent, and what comes. Without one, the
+    /// Packed blocks in the order of positions: what is sent, and what comes. Without one, the
     /// program's buffer has them in this order.
     packed: Option<Buffer>,
     landing: Option<Buffer>,
@@ -97,22 +97,22 @@ impl<'a> Work<'a> {
         Block::bytes(buffer, first * each, count * each)
     }
 
-    fn source(&self, place: u32, count: u32) -> Block {
+    fn source(&self, position: u32, count: u32) -> Block {
         match self.packed {
-            None => self.input.sent(place, count),
-            Some(packed) => self.bytes(packed, place.into(), count.into()),
+            None => self.input.sent(position, count),
+            Some(packed) => self.bytes(packed, position.into(), count.into()),
         }
     }
 
-    fn target(&self, place: u32, count: u32) -> Block {
+    fn target(&self, position: u32, count: u32) -> Block {
         match self.landing {
-            None => self.input.received(place, count),
-            Some(landing) => self.bytes(landing, place.into(), count.into()),
+            None => self.input.received(position, count),
+            Some(landing) => self.bytes(landing, position.into(), count.into()),
         }
     }
 
-    /// The places of a host: the first, and how many.
-    fn places(&self, host: u32) -> (u32, u32) {
+    /// The positions of a host: the first, and how many.
+    fn positions(&self, host: u32) -> (u32, u32) {
         (self.hosts.start(host), self.hosts.team(host).len() as u32)
     }
 
@@ -120,21 +120,21 @@ impl<'a> Work<'a> {
     fn hand_over(&mut self, s: &mut Schedule) {
         let (me, input) = (self.input.rank, self.input);
         if self.packed.is_some() {
-            for place in 0..input.size {
-                let rank = self.hosts.ranks[place as usize];
+            for position in 0..input.size {
+                let rank = self.hosts.ranks[position as usize];
                 let from =
                     if input.in_place { input.received(rank, 1) } else { input.sent(rank, 1) };
-                s.copy(from, self.source(place, 1));
+                s.copy(from, self.source(position, 1));
             }
             s.end_round();
         }
         let start = self.hosts.start(self.host);
-        for (place, rank) in (start..).zip(self.team) {
+        for (position, rank) in (start..).zip(self.team) {
             if *rank == me {
-                s.copy(self.source(place, 1), self.target(place, 1));
+                s.copy(self.source(position, 1), self.target(position, 1));
             } else {
-                s.recv(Peer::Local(*rank), self.target(place, 1));
-                s.send(Peer::Local(*rank), self.source(place, 1));
+                s.recv(Peer::Local(*rank), self.target(position, 1));
+                s.send(Peer::Local(*rank), self.source(position, 1));
             }
         }
         // On both sides in the order of hosts, so that messages of a pair match.
@@ -144,7 +144,7 @@ impl<'a> Work<'a> {
                 let room = self.bytes(load.out, number * there, there);
                 match *rank == me {
                     true => {
-                        let (first, count) = self.places(load.host);
+                        let (first, count) = self.positions(load.host);
                         s.copy(self.source(first, count), room);
                     }
                     false => s.recv(Peer::Local(*rank), room),
@@ -154,7 +154,7 @@ impl<'a> Work<'a> {
         for other in self.hosts.others(self.host) {
             let carrier = self.hosts.carrier(self.host, other);
             if carrier != me {
-                let (first, count) = self.places(other);
+                let (first, count) = self.positions(other);
                 s.send(Peer::Local(carrier), self.source(first, count));
             }
         }
@@ -186,7 +186,7 @@ impl<'a> Work<'a> {
     fn hand_out(&mut self, s: &mut Schedule) {
         let me = self.input.rank;
         for load in &self.loads {
-            let (first, there) = self.places(load.host);
+            let (first, there) = self.positions(load.host);
             for (number, rank) in (0..).zip(self.team) {
                 let part = self.bytes(load.sorted, number * i64::from(there), there.into());
                 match *rank == me {
@@ -198,14 +198,14 @@ impl<'a> Work<'a> {
         for other in self.hosts.others(self.host) {
             let carrier = self.hosts.carrier(self.host, other);
             if carrier != me {
-                let (first, there) = self.places(other);
+                let (first, there) = self.positions(other);
                 s.recv(Peer::Local(carrier), self.target(first, there));
             }
         }
         if self.landing.is_some() {
-            for place in 0..self.input.size {
-                let rank = self.hosts.ranks[place as usize];
-                s.copy(self.target(place, 1), self.input.received(rank, 1));
+            for position in 0..self.input.size {
+                let rank = self.hosts.ranks[position as usize];
+                s.copy(self.target(position, 1), self.input.received(rank, 1));
             }
         }
         s.end_round();

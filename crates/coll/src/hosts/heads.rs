@@ -64,7 +64,7 @@ pub fn reduce(tables: &Tables, hosts: &Hosts, input: &Reduction) -> Schedule {
     renamed(&part, |host| hosts.head(host, root))
 }
 
-/// An allgather in place, of packed blocks of `bytes` in the order of places. The head of a host is
+/// An allgather in place, of packed blocks of `bytes` in the order of positions. The head of a host is
 /// its lowest rank.
 pub fn allgather(tables: &Tables, hosts: &Hosts, rank: u32, bytes: i64) -> Schedule {
     let numbers = 0..hosts.count();
@@ -115,7 +115,7 @@ pub fn alltoall(hosts: &Hosts, rank: u32, bytes: i64) -> Schedule {
 
 /// One message to the [`Hosts::landing`] of each other host, with the blocks for all of that host,
 /// and one from each of the [`Hosts::arrivals`]. In the send buffer are packed blocks of `bytes` for
-/// all ranks, in the receive buffer those that arrive, both in the order of places.
+/// all ranks, in the receive buffer those that arrive, both in the order of positions.
 pub fn alltoall_of_all(hosts: &Hosts, rank: u32, bytes: i64) -> Schedule {
     let mut s = Schedule::new();
     let here = hosts.host(rank);

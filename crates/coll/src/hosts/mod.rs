@@ -43,15 +43,15 @@ use std::sync::OnceLock;
 /// How the ranks of a group lie on hosts: at least two, and not one rank on each, unless they are at
 /// several sites.
 ///
-/// Hosts are numbered by their lowest rank, site by site. A *place* counts ranks host by host, and
+/// Hosts are numbered by their lowest rank, site by site. A *position* counts ranks host by host, and
 /// within a host in rank order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hosts {
-    /// The rank at each place.
+    /// The rank at each position.
     ranks: Box<[u32]>,
-    /// The place of each rank.
-    places: Box<[u32]>,
-    /// The first place of each host, and the number of ranks.
+    /// The position of each rank.
+    positions: Box<[u32]>,
+    /// The first position of each host, and the number of ranks.
     starts: Box<[u32]>,
     /// The host of each rank.
     of: Box<[u32]>,
@@ -111,18 +111,18 @@ impl Hosts {
     fn build(of: Box<[u32]>, between: Between) -> Hosts {
         let mut ranks: Box<[u32]> = (0..of.len() as u32).collect();
         ranks.sort_by_key(|rank| of[*rank as usize]);
-        let mut places = vec![0; of.len()].into_boxed_slice();
+        let mut positions = vec![0; of.len()].into_boxed_slice();
         let mut starts = Vec::new();
-        for (place, rank) in (0..).zip(&ranks) {
-            places[*rank as usize] = place;
+        for (position, rank) in (0..).zip(&ranks) {
+            positions[*rank as usize] = position;
             if of[*rank as usize] as usize == starts.len() {
-                starts.push(place);
+                starts.push(position);
             }
         }
         starts.push(of.len() as u32);
         Hosts {
             ranks,
-            places,
+            positions,
             starts: starts.into(),
             of,
             between,
@@ -133,10 +133,10 @@ impl Hosts {
 
     /// Bytes that the tables take.
     pub fn bytes(&self) -> usize {
-        let Hosts { ranks, places, starts, of, .. } = self;
+        let Hosts { ranks, positions, starts, of, .. } = self;
         let above = self.sites().map_or(0, |sites| size_of::<Hosts>() + sites.bytes());
         size_of_val(&**ranks)
-            + size_of_val(&**places)
+            + size_of_val(&**positions)
             + size_of_val(&**starts)
             + size_of_val(&**of)
             + above
@@ -202,17 +202,17 @@ impl Hosts {
         self.of[rank as usize]
     }
 
-    /// The rank at a place.
-    pub fn at(&self, place: u32) -> u32 {
-        self.ranks[place as usize]
+    /// The rank at a position.
+    pub fn at(&self, position: u32) -> u32 {
+        self.ranks[position as usize]
     }
 
-    /// The place of a rank.
-    pub fn place(&self, rank: u32) -> u32 {
-        self.places[rank as usize]
+    /// The position of a rank.
+    pub fn position(&self, rank: u32) -> u32 {
+        self.positions[rank as usize]
     }
 
-    /// The first place of a host.
+    /// The first position of a host.
     pub fn start(&self, host: u32) -> u32 {
         self.starts[host as usize]
     }
@@ -224,12 +224,12 @@ impl Hosts {
 
     /// The number of a rank in its team.
     pub fn number(&self, rank: u32) -> u32 {
-        self.places[rank as usize] - self.start(self.host(rank))
+        self.positions[rank as usize] - self.start(self.host(rank))
     }
 
-    /// Whether places are ranks.
+    /// Whether positions are ranks.
     pub fn in_order(&self) -> bool {
-        (0..).zip(&self.ranks).all(|(place, rank)| place == *rank)
+        (0..).zip(&self.ranks).all(|(position, rank)| position == *rank)
     }
 
     /// The head of a host: its lowest rank, or the root if it has that.
@@ -277,7 +277,7 @@ impl Hosts {
         team[self.number(rank) as usize % team.len()]
     }
 
-    /// The ranks of other hosts for whom `rank` is the [`Hosts::landing`], in the order of places.
+    /// The ranks of other hosts for whom `rank` is the [`Hosts::landing`], in the order of positions.
     pub fn arrivals(&self, rank: u32) -> impl Iterator<Item = u32> {
         let host = self.host(rank);
         let senders = self.others(host).flat_map(|other| self.team(other).iter().copied());

@@ -14,10 +14,10 @@ use crate::{allgatherv as plain, alltoallv as plain_v, alltoallw as plain_w, gat
 pub fn allgatherv(tables: &Tables, hosts: &Hosts, input: &GatherV) -> Schedule {
     let GatherV { rank, size, .. } = *input;
     let recv = Varied(&input.recv, Buffer::Recv);
-    // Where the packed block at each place starts, and the end.
+    // Where the packed block at each position starts, and the end.
     let mut starts = vec![0];
-    starts.extend((0..size).scan(0, |at, place| {
-        *at += recv.bytes(hosts.at(place));
+    starts.extend((0..size).scan(0, |at, position| {
+        *at += recv.bytes(hosts.at(position));
         Some(*at)
     }));
     let total = starts[size as usize];
@@ -33,15 +33,15 @@ pub fn allgatherv(tables: &Tables, hosts: &Hosts, input: &GatherV) -> Schedule {
         let (first, end) = (starts[first as usize], starts[end as usize]);
         Block::bytes(all, first, end - first)
     };
-    let block = |place: u32| run(place, place + 1);
+    let block = |position: u32| run(position, position + 1);
     let host = hosts.host(rank);
     let (team, own) = (hosts.team(host), plain::own(input));
     if rank == team[0] {
-        for (place, member) in (hosts.start(host)..).zip(team) {
+        for (position, member) in (hosts.start(host)..).zip(team) {
             match *member == rank {
                 _ if recv.bytes(*member) == 0 => {}
-                true => s.copy(own, block(place)),
-                false => s.recv(Peer::Local(*member), block(place)),
+                true => s.copy(own, block(position)),
+                false => s.recv(Peer::Local(*member), block(position)),
             }
         }
         s.end_round();
@@ -65,8 +65,8 @@ pub fn allgatherv(tables: &Tables, hosts: &Hosts, input: &GatherV) -> Schedule {
         s.end_round();
     }
     spread(&mut s, tables, hosts, (rank, team[0]), run(0, size), total);
-    for place in (0..size).filter(|place| recv.bytes(hosts.at(*place)) > 0) {
-        s.copy(block(place), recv.block(hosts.at(place)));
+    for position in (0..size).filter(|position| recv.bytes(hosts.at(*position)) > 0) {
+        s.copy(block(position), recv.block(hosts.at(position)));
     }
     s.end_round();
     s

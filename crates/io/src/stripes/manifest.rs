@@ -18,7 +18,7 @@ const SET_LETTERS: usize = 32;
 
 /// Where a stripe lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct StripeLocation {
     pub host: String,
     pub path: PathBuf,
 }
@@ -31,7 +31,7 @@ pub struct Manifest {
     /// `None`: the file has not been closed since it was opened for writing.
     pub size: Option<u64>,
     /// In the order of the file.
-    pub stripes: Vec<Place>,
+    pub stripes: Vec<StripeLocation>,
 }
 
 impl Manifest {
@@ -48,7 +48,7 @@ impl Manifest {
         random: [u8; 16],
     ) -> Result<Manifest, String> {
         let set: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-        let place = |(number, host): (usize, &String)| {
+        let location = |(number, host): (usize, &String)| {
             let mut path: Vec<u8> = Vec::new();
             let mut rest = folder;
             while let Some(at) = rest.windows(2).position(|two| two == b"%h") {
@@ -60,9 +60,9 @@ impl Manifest {
             let path = PathBuf::from(OsString::from_vec(path));
             let mut own = name.to_vec();
             own.extend_from_slice(ending(&set, number).as_bytes());
-            Place { host: host.clone(), path: path.join(OsString::from_vec(own)) }
+            StripeLocation { host: host.clone(), path: path.join(OsString::from_vec(own)) }
         };
-        let stripes = hosts.iter().enumerate().map(place).collect();
+        let stripes = hosts.iter().enumerate().map(location).collect();
         let made = Manifest { set, unit, size: None, stripes };
         // One that nobody could read must not be made.
         Manifest::parse(made.text().as_bytes())
@@ -85,7 +85,7 @@ impl Manifest {
             self.unit,
             self.stripes.len()
         );
-        for Place { host, path } in &self.stripes {
+        for StripeLocation { host, path } in &self.stripes {
             text += &format!("{host} {}\n", escaped(path.as_os_str().as_bytes()));
         }
         text + "end\n"
@@ -128,12 +128,13 @@ impl Manifest {
         let count = count.filter(|n| (1..=MAX_STRIPES).contains(n));
         let count =
             count.ok_or_else(|| wrong(&format!("the stripes are not 1 to {MAX_STRIPES}")))?;
-        let stripe = |(number, line)| place(line, set, number).map_err(|what| wrong(&what));
-        let stripes: Vec<Place> = lines.enumerate().map(stripe).collect::<Result<_, _>>()?;
+        let stripe = |(number, line)| location(line, set, number).map_err(|what| wrong(&what));
+        let stripes: Vec<StripeLocation> =
+            lines.enumerate().map(stripe).collect::<Result<_, _>>()?;
         if stripes.len() != count {
             return Err(wrong(&format!("{} stripes are listed of {count}", stripes.len())));
         }
-        let hosts: BTreeSet<_> = stripes.iter().map(|place| &place.host).collect();
+        let hosts: BTreeSet<_> = stripes.iter().map(|location| &location.host).collect();
         if hosts.len() != count {
             return Err(wrong("a host has two stripes"));
         }
@@ -197,7 +198,7 @@ fn ending(set: &str, number: usize) -> String {
 }
 
 /// One line about a stripe.
-fn place(line: &str, set: &str, number: usize) -> Result<Place, String> {
+fn location(line: &str, set: &str, number: usize) -> Result<StripeLocation, String> {
     let (host, path) =
         line.split_once(' ').ok_or(format!("stripe {number} has no host and path"))?;
     // It becomes an argument of a command that reaches the host.
@@ -215,7 +216,7 @@ fn place(line: &str, set: &str, number: usize) -> Result<Place, String> {
     if !name.ends_with(ending(set, number).as_bytes()) {
         return Err(format!("the path of stripe {number} does not end as those of its set"));
     }
-    Ok(Place { host: host.to_owned(), path })
+    Ok(StripeLocation { host: host.to_owned(), path })
 }
 
 /// Bytes as one word of text: all but printable ASCII, and `%`, as `%` and two hexadecimal digits.

@@ -13,7 +13,7 @@ mod stripe;
 
 pub use layout::Layout;
 pub use locks::{Holder, Locks};
-pub use manifest::{Manifest, Place, escaped, unescaped};
+pub use manifest::{Manifest, StripeLocation, escaped, unescaped};
 pub use parts::{Part, Share, Shares, before_end};
 pub use stripe::{HEADER, Stripe, remove};
 

@@ -27,7 +27,7 @@ pub unsafe fn group_rank(group: MPI_Group, rank: *mut c_int) -> c_int {
     on_world("MPI_Group_rank", |w| {
         let members = w.objects.group(group)?;
         out("rank", rank)?;
-        let place = members.place(w.job.rank);
+        let place = members.rank_of(w.job.rank);
         // SAFETY: checked above.
         unsafe { *rank = place.map_or(MPI_UNDEFINED, |p| p as c_int) };
         Ok(())
@@ -80,7 +80,7 @@ pub unsafe fn group_translate_ranks(
         }
         for (i, rank) in ranks.iter().enumerate() {
             let there = match (*rank, u32::try_from(*rank).ok().and_then(|r| a.process(r))) {
-                (_, Some(process)) => b.place(process).map_or(MPI_UNDEFINED, |p| p as c_int),
+                (_, Some(process)) => b.rank_of(process).map_or(MPI_UNDEFINED, |p| p as c_int),
                 (MPI_PROC_NULL, None) => MPI_PROC_NULL,
                 (rank, None) => return Err(bad_rank(rank, &a)),
             };

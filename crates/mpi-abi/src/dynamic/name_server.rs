@@ -1,7 +1,7 @@
 //! The user's name server, as far as this process knows it.
 
 use crate::runtime::{Entered, host_name};
-use hpvm_job::name_server::{self, Places};
+use hpvm_job::name_server::{self, Addresses};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
 use hpvm_names::{Answer, Client, Request};
@@ -17,7 +17,7 @@ pub enum NameServer {
     /// None is named.
     Nowhere,
     Somewhere {
-        places: Places,
+        addresses: Addresses,
         key: JobKey,
         connection: Option<Client>,
     },
@@ -32,33 +32,35 @@ impl Entered {
     pub fn has_name_server(&mut self) -> Result<bool> {
         if matches!(self.dynamic.name_server, NameServer::Unasked) {
             self.dynamic.name_server = match self.named()? {
-                Some((places, key)) => NameServer::Somewhere { places, key, connection: None },
+                Some((addresses, key)) => {
+                    NameServer::Somewhere { addresses, key, connection: None }
+                }
                 None => NameServer::Nowhere,
             };
         }
         Ok(!matches!(self.dynamic.name_server, NameServer::Nowhere))
     }
 
-    fn named(&mut self) -> Result<Option<(Places, JobKey)>> {
+    fn named(&mut self) -> Result<Option<(Addresses, JobKey)>> {
         if let Some(m) = &mut self.job.manager {
             let told = m.get(name_server::TOLD_KEY).map_err(super::names::manager)?;
-            if let Some((key, places)) = told.as_deref().and_then(name_server::heard)
+            if let Some((key, addresses)) = told.as_deref().and_then(name_server::heard)
                 && let Some(key) = JobKey::parse(&key)
             {
-                return Ok(Some((places, key)));
+                return Ok(Some((addresses, key)));
             }
         }
         let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let Some(named) = variable(name_server::VARIABLE) else { return Ok(None) };
         let bad = |why: String| refused(format!("{}: {why}", name_server::VARIABLE));
-        let places = Places::parse(&named.to_string_lossy()).map_err(bad)?;
+        let addresses = Addresses::parse(&named.to_string_lossy()).map_err(bad)?;
         let [given, config, home] =
             [name_server::KEY_VARIABLE, "XDG_CONFIG_HOME", "HOME"].map(variable);
         let file = name_server::key_file(given, config, home)
             .unwrap_or_else(|| PathBuf::from("names.key"));
         let text = name_server::read_key(&file).map_err(|why| bad(format!("the key: {why}")))?;
         match text.as_deref().and_then(JobKey::parse) {
-            Some(key) => Ok(Some((places, key))),
+            Some(key) => Ok(Some((addresses, key))),
             None => Err(bad(format!(
                 "on {} there is no key in {}; 'hpvm nameserver' has made it where it runs: copy it, readable for you alone",
                 host_name(),
@@ -71,7 +73,7 @@ impl Entered {
     /// what this process has published.
     pub fn ask_name_server(&mut self, request: &Request) -> Result<Answer> {
         let held = self.dynamic.names.all();
-        let NameServer::Somewhere { places, key, connection } = &mut self.dynamic.name_server
+        let NameServer::Somewhere { addresses, key, connection } = &mut self.dynamic.name_server
         else {
             return Err(Class::Intern.into());
         };
@@ -85,10 +87,10 @@ impl Entered {
             refused(format!(
                 "from {} no name server of yours is reached at {}: {why}. Start it there by 'hpvm nameserver', with the same key",
                 host_name(),
-                places.text()
+                addresses.text()
             ))
         };
-        let mut client = Client::connect(&places.0, key).map_err(told)?;
+        let mut client = Client::connect(&addresses.0, key).map_err(told)?;
         let about = match request {
             Request::Publish { name, .. }
             | Request::Lookup { name }

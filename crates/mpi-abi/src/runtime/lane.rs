@@ -99,12 +99,12 @@ impl Past {
         }
     }
 
-    /// Lets datagrams pass the kernel. To be called when all ranks have met. `place`: among the ranks of this host, and how
+    /// Lets datagrams pass the kernel. To be called when all ranks have met. `local`: among the ranks of this host, and how
     /// many they are.
     ///
     /// # Errors
     /// They must and can't.
-    pub fn pass(self, m: &mut Client, opened: &mut Opened, place: (u32, u32)) -> Result<()> {
+    pub fn pass(self, m: &mut Client, opened: &mut Opened, local: (u32, u32)) -> Result<()> {
         let (must, helper, first) = match self {
             Past::Unwanted => return Ok(()),
             Past::Refused(why) => {
@@ -125,7 +125,7 @@ impl Past {
         };
         let in_any_mode = must;
         let passed = helper.and_then(|helper| {
-            opened.pass_kernel(PastKernelSettings { helper, place, in_any_mode })
+            opened.pass_kernel(PastKernelSettings { helper, local, in_any_mode })
         });
         match passed {
             Ok(()) => Ok(()),

@@ -42,7 +42,7 @@ pub(super) fn network(cause: String) -> Error {
 /// sites. Blocks until all have come.
 pub fn connect(job: &mut Job, chosen: &Chosen) -> Result<(Mux, Vec<u16>)> {
     let ranks = job.neighbours();
-    let place = ranks.iter().position(|r| *r == job.rank).unwrap_or(0);
+    let local = ranks.iter().position(|r| *r == job.rank).unwrap_or(0);
     let Some(mut m) = job.manager.clone() else {
         let mapping = Mapping::create(1, random_key()?).map_err(memory)?;
         return Ok((Mux::single_host(attach(mapping, 0, None)?), Vec::new()));
@@ -52,11 +52,11 @@ pub fn connect(job: &mut Job, chosen: &Chosen) -> Result<(Mux, Vec<u16>)> {
         false => Some(announce(job, &mut m, &ranks)?),
     };
     let mapping = meet(job, &mut m, &ranks, chosen)?;
-    let shm = attach(mapping, place as u32, Some(&mut m))?;
+    let shm = attach(mapping, local as u32, Some(&mut m))?;
     let Some((mut opened, secret, far, past)) = opened else {
         return Ok((Mux::single_host(shm), Vec::new()));
     };
-    past.pass(&mut m, &mut opened, (place as u32, ranks.len() as u32))?;
+    past.pass(&mut m, &mut opened, (local as u32, ranks.len() as u32))?;
     let key = match secret {
         Some(key) => key,
         None => secret_of(&mut m)?.ok_or_else(|| network(format!("no {SECRET_KEY} is known")))?,
@@ -137,8 +137,8 @@ fn segment_of(
 }
 
 /// Attaches to `mapping`, and waits for the others to do so.
-fn attach(mapping: Mapping, place: u32, m: Option<&mut Client>) -> Result<Shm> {
-    let mut shm = Shm::attach(Arc::new(mapping), place).map_err(memory)?;
+fn attach(mapping: Mapping, local: u32, m: Option<&mut Client>) -> Result<Shm> {
+    let mut shm = Shm::attach(Arc::new(mapping), local).map_err(memory)?;
     if let Some(m) = m {
         m.barrier().map_err(manager)?;
     }

@@ -57,7 +57,7 @@ pub struct World {
     pub(crate) naps: bool,
     pub(crate) progress_thread: progress_thread::ProgressThread,
     /// Where the ranks of this host are that topologies have asked for.
-    pub(crate) read_places: crate::body::topo::ReadPlaces,
+    pub(crate) read_localities: crate::body::topo::ReadLocalities,
 }
 
 /// How far the library has come. The numbers only grow, except that sessions may start the engine

@@ -71,7 +71,7 @@ fn bootstrap() -> Result<()> {
         polls_memory: 0,
         naps: false,
         progress_thread: Default::default(),
-        read_places: Default::default(),
+        read_localities: Default::default(),
     });
     super::identity::started();
     enter()?.show_stage(Stage::Running);

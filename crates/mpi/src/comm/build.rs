@@ -528,7 +528,7 @@ fn create_from(
     group: &Arc<Group>,
 ) -> Result<Option<Arc<Comm>>> {
     let me = me(host);
-    if group.place(me).is_none() {
+    if group.rank_of(me).is_none() {
         return Ok(None);
     }
     let base = agree(host, &via.among(group.clone(), me)?)?;

@@ -24,7 +24,7 @@ enum Members {
     },
     List {
         ranks: Box<[Rank]>,
-        places: OnceLock<HashMap<Rank, u32>>,
+        index: OnceLock<HashMap<Rank, u32>>,
     },
 }
 
@@ -58,7 +58,7 @@ impl Group {
         let members = match &self.members {
             Members::Run { first, size } => Members::Run { first: *first, size: *size },
             Members::List { ranks, .. } => {
-                Members::List { ranks: ranks.clone(), places: OnceLock::new() }
+                Members::List { ranks: ranks.clone(), index: OnceLock::new() }
             }
         };
         Group::made(members, origin)
@@ -82,7 +82,7 @@ impl Group {
         if ranks.iter().enumerate().all(|(i, r)| *r as usize == first as usize + i) {
             return Group::run(first, size);
         }
-        Group::made(Members::List { ranks: ranks.into(), places: OnceLock::new() }, 0)
+        Group::made(Members::List { ranks: ranks.into(), index: OnceLock::new() }, 0)
     }
 
     #[inline]
@@ -98,29 +98,29 @@ impl Group {
         matches!(self.members, Members::Run { first: 0, size: all } if all == size)
     }
 
-    /// The process at `place`, which is below `size()`; else `None`.
+    /// The process of `rank`, which is below `size()`; else `None`.
     #[inline]
-    pub fn process(&self, place: u32) -> Option<Rank> {
+    pub fn process(&self, rank: u32) -> Option<Rank> {
         match &self.members {
-            Members::Run { first, size } => (place < *size).then_some(*first + place),
-            Members::List { ranks, .. } => ranks.get(place as usize).copied(),
+            Members::Run { first, size } => (rank < *size).then_some(*first + rank),
+            Members::List { ranks, .. } => ranks.get(rank as usize).copied(),
         }
     }
 
-    /// The place of `process`, if it is a member.
+    /// The rank of `process`, if it is a member.
     #[inline(always)]
-    pub fn place(&self, process: Rank) -> Option<u32> {
+    pub fn rank_of(&self, process: Rank) -> Option<u32> {
         let Members::Run { first, size } = &self.members else {
-            return self.place_in_list(process);
+            return self.rank_in_list(process);
         };
-        let place = process.wrapping_sub(*first);
-        (place < *size).then_some(place)
+        let rank = process.wrapping_sub(*first);
+        (rank < *size).then_some(rank)
     }
 
-    fn place_in_list(&self, process: Rank) -> Option<u32> {
-        let Members::List { ranks, places } = &self.members else { return None };
+    fn rank_in_list(&self, process: Rank) -> Option<u32> {
+        let Members::List { ranks, index } = &self.members else { return None };
         let make = || ranks.iter().enumerate().map(|(i, r)| (*r, i as u32)).collect();
-        places.get_or_init(make).get(&process).copied()
+        index.get_or_init(make).get(&process).copied()
     }
 
     /// All members in order.
@@ -136,7 +136,7 @@ impl Group {
         if self.processes().eq(other.processes()) {
             return Likeness::Identical;
         }
-        match self.processes().all(|p| other.place(p).is_some()) {
+        match self.processes().all(|p| other.rank_of(p).is_some()) {
             true => Likeness::Similar,
             false => Likeness::Unequal,
         }
@@ -144,44 +144,44 @@ impl Group {
 
     /// Members of `self`, then those of `other` that are not in `self`.
     pub fn union(&self, other: &Group) -> Arc<Group> {
-        let more = other.processes().filter(|p| self.place(*p).is_none());
+        let more = other.processes().filter(|p| self.rank_of(*p).is_none());
         self.part(self.processes().chain(more).collect())
     }
 
     /// Members of `self` that are in `other`, in the order of `self`.
     pub fn intersection(&self, other: &Group) -> Arc<Group> {
-        self.part(self.processes().filter(|p| other.place(*p).is_some()).collect())
+        self.part(self.processes().filter(|p| other.rank_of(*p).is_some()).collect())
     }
 
     /// Members of `self` that are not in `other`, in the order of `self`.
     pub fn difference(&self, other: &Group) -> Arc<Group> {
-        self.part(self.processes().filter(|p| other.place(*p).is_none()).collect())
+        self.part(self.processes().filter(|p| other.rank_of(*p).is_none()).collect())
     }
 
-    /// The members at `places`, in that order. `Err(place)`: out of range or named twice.
-    pub fn incl(&self, places: &[i64]) -> Result<Arc<Group>, i64> {
+    /// The members of these `ranks`, in that order. `Err(rank)`: out of range or named twice.
+    pub fn incl(&self, ranks: &[i64]) -> Result<Arc<Group>, i64> {
         let mut seen = std::collections::HashSet::new();
-        let mut ranks = Vec::with_capacity(places.len());
-        for place in places {
-            let process = u32::try_from(*place).ok().and_then(|p| self.process(p)).ok_or(*place)?;
+        let mut processes = Vec::with_capacity(ranks.len());
+        for rank in ranks {
+            let process = u32::try_from(*rank).ok().and_then(|p| self.process(p)).ok_or(*rank)?;
             if !seen.insert(process) {
-                return Err(*place);
+                return Err(*rank);
             }
-            ranks.push(process);
+            processes.push(process);
         }
-        Ok(self.part(ranks))
+        Ok(self.part(processes))
     }
 
-    /// The members that are not at `places`, in order. Errors as for [`Group::incl`].
-    pub fn excl(&self, places: &[i64]) -> Result<Arc<Group>, i64> {
-        Ok(self.difference(&*self.incl(places)?))
+    /// The members of all other ranks, in order. Errors as for [`Group::incl`].
+    pub fn excl(&self, ranks: &[i64]) -> Result<Arc<Group>, i64> {
+        Ok(self.difference(&*self.incl(ranks)?))
     }
 }
 
-/// The places that triplets (first, last, stride) name, in order. `Err`: the stride that is 0 or
+/// The ranks that triplets (first, last, stride) name, in order. `Err`: the stride that is 0 or
 /// leads nowhere.
 pub fn expand_ranges(ranges: &[[i64; 3]]) -> Result<Vec<i64>, [i64; 3]> {
-    let mut places = Vec::new();
+    let mut ranks = Vec::new();
     for range @ [first, last, stride] in ranges.iter().copied() {
         if stride == 0 || first < 0 || last < 0 {
             return Err(range);
@@ -191,9 +191,9 @@ pub fn expand_ranges(ranges: &[[i64; 3]]) -> Result<Vec<i64>, [i64; 3]> {
             return Err(range);
         }
         let steps = (last - first) / stride;
-        places.extend((0..=steps).map(|i| first + i * stride));
+        ranks.extend((0..=steps).map(|i| first + i * stride));
     }
-    Ok(places)
+    Ok(ranks)
 }
 
 #[cfg(test)]
@@ -212,8 +212,8 @@ mod tests {
         assert_eq!(members(a.excl(&[3, 0]).unwrap()), [2, 7]);
         assert_eq!(a.incl(&[1, 1]).unwrap_err(), 1);
         assert_eq!(a.incl(&[4]).unwrap_err(), 4);
-        assert_eq!(a.place(7), Some(2));
-        assert_eq!(a.place(3), None);
+        assert_eq!(a.rank_of(7), Some(2));
+        assert_eq!(a.rank_of(3), None);
     }
 
     #[test]

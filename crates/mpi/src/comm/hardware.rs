@@ -72,7 +72,7 @@ impl Resource {
 
 /// Where the processors of a process are, with regard to the parts of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Place {
+pub enum Locality {
     /// The machine has no such parts, or does not tell.
     #[default]
     Absent,
@@ -82,8 +82,8 @@ pub enum Place {
     In(u32),
 }
 
-/// The places of a process, by [`Level`].
-pub type Places = [Place; LEVELS];
+/// The localities of a process, by [`Level`].
+pub type Localities = [Locality; LEVELS];
 
 /// How a member of a communicator takes part in a split.
 #[derive(Clone, Copy, Debug)]
@@ -93,7 +93,7 @@ pub enum By {
     /// Those of the same colour stay together; the largest two numbers are none.
     Colour(u64),
     /// By the largest parts that divide the members, all of which are on one host.
-    Parts(Places),
+    Parts(Localities),
 }
 
 /// Stands for [`By::Parts`] where colours are told; `u64::MAX` for [`By::Nothing`].
@@ -107,18 +107,18 @@ pub fn split(
     by: By,
     key: i32,
 ) -> Result<(Option<Arc<Comm>>, Option<Level>)> {
-    let (colour, places) = match by {
-        By::Parts(places) if !comm.is_inter() => (PARTS, places),
-        By::Colour(colour) => (colour, Places::default()),
-        By::Nothing | By::Parts(_) => (u64::MAX, Places::default()),
+    let (colour, localities) = match by {
+        By::Parts(localities) if !comm.is_inter() => (PARTS, localities),
+        By::Colour(colour) => (colour, Localities::default()),
+        By::Nothing | By::Parts(_) => (u64::MAX, Localities::default()),
     };
     let mut level = None;
     let made = build::split_rows(host, comm, colour, key, |host, via, rows| {
-        // All see the same rows, so all tell their places or none does.
+        // All see the same rows, so all tell their localities or none does.
         if !rows.chunks_exact(2).any(|row| row[0] == PARTS) {
             return Ok(());
         }
-        let all = gather_words(host, via, &words_of(&places))?;
+        let all = gather_words(host, via, &words_of(&localities))?;
         // Who gets nothing does not count.
         let takes_part = |rank: &usize| rows.get(2 * rank) == Some(&PARTS);
         let ranks: Vec<usize> = (0..comm.size() as usize).filter(takes_part).collect();
@@ -138,36 +138,36 @@ pub fn split(
     Ok((made, level))
 }
 
-/// The places of all members of an intracommunicator, by rank, as words: a row of [`LEVELS`] for each. Collective.
-pub fn gather(host: &mut impl Host, comm: &Arc<Comm>, own: &Places) -> Result<Vec<u64>> {
+/// The localities of all members of an intracommunicator, by rank, as words: a row of [`LEVELS`] for each. Collective.
+pub fn gather(host: &mut impl Host, comm: &Arc<Comm>, own: &Localities) -> Result<Vec<u64>> {
     gather_words(host, &TaggedComm::collective(comm), &words_of(own))
 }
 
 /// Keeps with a communicator what all its members have gathered; nothing, if they know that no part of their hosts divides them.
 pub fn keep(comm: &Comm, words: &[u64]) {
-    comm.places().get_or_init(|| words.into());
+    comm.localities().get_or_init(|| words.into());
 }
 
 /// What is [kept](keep).
 pub fn kept(comm: &Comm) -> Option<&[u64]> {
-    comm.places().get().map(|words| &**words)
+    comm.localities().get().map(|words| &**words)
 }
 
-/// Places as they are told to others; 0 for one that is in no part or several.
-pub fn words_of(places: &Places) -> [u64; LEVELS] {
-    places.map(word)
+/// Localities as they are told to others; 0 for one that is in no part or several.
+pub fn words_of(localities: &Localities) -> [u64; LEVELS] {
+    localities.map(word)
 }
 
-/// A place as it is told to others.
-fn word(place: Place) -> u64 {
-    match place {
-        Place::Absent | Place::Several => 0,
-        Place::In(part) => u64::from(part) + 1,
+/// A locality as it is told to others.
+fn word(locality: Locality) -> u64 {
+    match locality {
+        Locality::Absent | Locality::Several => 0,
+        Locality::In(part) => u64::from(part) + 1,
     }
 }
 
 /// For each member the largest part that it is in with some of the others, but not all. `told`: for each member the
-/// [words](word) of its places.
+/// [words](word) of its localities.
 fn divide(told: &[u64]) -> Vec<Option<(Level, u64)>> {
     let members = told.len() / LEVELS;
     let mut chosen = vec![None; members];
@@ -188,9 +188,9 @@ fn divide(told: &[u64]) -> Vec<Option<(Level, u64)>> {
 mod tests {
     use super::*;
 
-    /// The places of a process on a machine of two packages of two NUMA nodes with two cores of two threads each, without
+    /// The localities of a process on a machine of two packages of two NUMA nodes with two cores of two threads each, without
     /// a third cache; `bound` to a thread, or one of the larger parts.
-    fn bound(to: Level, part: u32) -> Places {
+    fn bound(to: Level, part: u32) -> Localities {
         let threads_of = |level| match level {
             Level::Package => 8,
             Level::Numa => 4,
@@ -200,19 +200,19 @@ mod tests {
         };
         let (first, most) = (part * threads_of(to), threads_of(to));
         Level::ALL.map(|level| match threads_of(level) {
-            0 => Place::Absent,
-            threads if threads < most => Place::Several,
-            threads => Place::In(first / threads),
+            0 => Locality::Absent,
+            threads if threads < most => Locality::Several,
+            threads => Locality::In(first / threads),
         })
     }
 
-    fn divided(members: &[Places]) -> Vec<Option<(Level, u64)>> {
-        divide(&members.iter().flat_map(|places| places.map(word)).collect::<Vec<_>>())
+    fn divided(members: &[Localities]) -> Vec<Option<(Level, u64)>> {
+        divide(&members.iter().flat_map(|localities| localities.map(word)).collect::<Vec<_>>())
     }
 
     #[test]
     fn each_step_goes_one_level_down() {
-        let threads: Vec<Places> = (0..16).map(|n| bound(Level::Thread, n)).collect();
+        let threads: Vec<Localities> = (0..16).map(|n| bound(Level::Thread, n)).collect();
         let steps = [(16, Level::Package), (8, Level::Numa), (4, Level::L2), (2, Level::Thread)];
         for (members, level) in steps {
             let half = members as u64 / 2;
@@ -230,7 +230,7 @@ mod tests {
         let all = [
             bound(Level::Core, 0),
             bound(Level::Package, 1),
-            [Place::Several; LEVELS],
+            [Locality::Several; LEVELS],
             bound(Level::Numa, 0),
         ];
         let package = |number| Some((Level::Package, number));
@@ -238,7 +238,7 @@ mod tests {
         // In one package the first is alone in what is smaller, and the last in no smaller part.
         assert_eq!(divided(&[all[0], all[3]]), [Some((Level::L2, 1)), None]);
         assert_eq!(divided(&[all[1]; 3]), [None; 3]);
-        assert_eq!(divided(&[[Place::Several; LEVELS]; 3]), [None; 3]);
+        assert_eq!(divided(&[[Locality::Several; LEVELS]; 3]), [None; 3]);
     }
 
     #[test]

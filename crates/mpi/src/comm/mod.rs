@@ -67,13 +67,13 @@ pub struct Comm {
     /// How its ranks lie on hosts, if that matters.
     hosts: OnceLock<Option<Arc<Hosts>>>,
     /// Where its ranks are inside of their hosts, once they have told each other.
-    places: OnceLock<Arc<[u64]>>,
+    localities: OnceLock<Arc<[u64]>>,
 }
 
 impl Comm {
     /// An intracommunicator in which the caller is process `me`, or `None` when it is no member.
     pub fn intra(context: ContextId, group: Arc<Group>, me: Rank) -> Option<Arc<Comm>> {
-        let rank = group.place(me)?;
+        let rank = group.rank_of(me)?;
         Some(Comm::new(context, group, None, rank))
     }
 
@@ -84,7 +84,7 @@ impl Comm {
         remote: Arc<Group>,
         me: Rank,
     ) -> Option<Arc<Comm>> {
-        let rank = group.place(me)?;
+        let rank = group.rank_of(me)?;
         Some(Comm::new(context, group, Some(remote), rank))
     }
 
@@ -96,8 +96,18 @@ impl Comm {
     ) -> Arc<Comm> {
         let (started, barrier) = (Default::default(), OnceLock::new());
         let coll_slots = shm::Use::default();
-        let (hosts, places) = (OnceLock::new(), OnceLock::new());
-        Arc::new(Comm { context, group, remote, rank, started, barrier, coll_slots, hosts, places })
+        let (hosts, localities) = (OnceLock::new(), OnceLock::new());
+        Arc::new(Comm {
+            context,
+            group,
+            remote,
+            rank,
+            started,
+            barrier,
+            coll_slots,
+            hosts,
+            localities,
+        })
     }
 
     /// First of this communicator's context ids.
@@ -159,7 +169,7 @@ impl Comm {
     /// The rank under which point-to-point calls know `process`; -1 for a stranger.
     #[inline(always)]
     pub fn rank_of(&self, process: Rank) -> i32 {
-        self.peers().place(process).map_or(-1, |p| p as i32)
+        self.peers().rank_of(process).map_or(-1, |p| p as i32)
     }
 
     /// The schedule of a barrier; `make` is called once.
@@ -182,8 +192,8 @@ impl Comm {
     }
 
     /// See [`hardware::keep`].
-    pub(crate) fn places(&self) -> &OnceLock<Arc<[u64]>> {
-        &self.places
+    pub(crate) fn localities(&self) -> &OnceLock<Arc<[u64]>> {
+        &self.localities
     }
 
     /// What it knows of its collective slots.

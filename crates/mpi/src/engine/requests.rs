@@ -1,6 +1,6 @@
 //! Requests: operations that have been started (MPI 5.0, section 3.7).
 //!
-//! All requests live in one table; a [`ReqId`] names a place in it and a generation, so an id that
+//! All requests live in one table; a [`ReqId`] names a entry in it and a generation, so an id that
 //! a program or a peer made up, or that was freed, is told from a live one.
 
 use crate::coll::Collective;
@@ -46,7 +46,7 @@ pub enum Operation {
     Complete,
     Send(SendOp),
     Recv(RecvOp),
-    /// A collective; taken out of its place while it advances.
+    /// A collective; taken out of its entry while it advances.
     Collective(Option<Box<Collective>>),
     /// Waits for requests that are its parts.
     Several(Several),
@@ -140,7 +140,7 @@ pub struct Transfer {
 pub struct Request {
     generation: u32,
     pub done: bool,
-    /// Nobody will ask for the outcome: free the place on completion.
+    /// Nobody will ask for the outcome: free the entry on completion.
     pub detached: bool,
     pub status: Status,
     pub error: Option<Box<Error>>,
@@ -154,7 +154,7 @@ pub struct Request {
 /// The table of requests.
 #[derive(Debug, Default)]
 pub struct Requests {
-    places: Vec<Request>,
+    entries: Vec<Request>,
     free: Vec<u32>,
     live: usize,
     /// What receives held that have ended, for those to come: most are like the last ones, and
@@ -168,7 +168,7 @@ const SPARE: usize = 64;
 impl Requests {
     /// Bytes of the table.
     pub(crate) fn bytes(&self) -> usize {
-        self.places.capacity() * size_of::<Request>()
+        self.entries.capacity() * size_of::<Request>()
             + self.free.capacity() * size_of::<u32>()
             + self.spare.capacity() * size_of::<(Arc<Comm>, Arc<Datatype>)>()
     }
@@ -178,20 +178,20 @@ impl Requests {
     pub fn insert(&mut self, op: Operation, parent: Option<ReqId>) -> ReqId {
         self.live += 1;
         let Some(index) = self.free.pop() else { return self.grow(op, parent) };
-        let place = &mut self.places[index as usize];
+        let entry = &mut self.entries[index as usize];
         // Odd while live, even while free. Done, detached and error were reset when it was freed.
-        place.generation = place.generation.wrapping_add(1);
-        place.status = Status::EMPTY;
-        place.parent = parent;
-        place.context = op.context();
+        entry.generation = entry.generation.wrapping_add(1);
+        entry.status = Status::EMPTY;
+        entry.parent = parent;
+        entry.context = op.context();
         // What lies there is `Complete`, which owns nothing: no need to drop it.
-        core::mem::forget(core::mem::replace(&mut place.op, op));
-        ReqId::new(index, place.generation)
+        core::mem::forget(core::mem::replace(&mut entry.op, op));
+        ReqId::new(index, entry.generation)
     }
 
     #[cold]
     fn grow(&mut self, op: Operation, parent: Option<ReqId>) -> ReqId {
-        self.places.push(Request {
+        self.entries.push(Request {
             generation: 1,
             done: false,
             detached: false,
@@ -201,7 +201,7 @@ impl Requests {
             context: op.context(),
             op,
         });
-        ReqId::new((self.places.len() - 1) as u32, 1)
+        ReqId::new((self.entries.len() - 1) as u32, 1)
     }
 
     /// References to `comm` and `ty` for a receive.
@@ -226,53 +226,53 @@ impl Requests {
     /// Marks a request done and lets go what its operation held.
     #[inline]
     pub(crate) fn end(&mut self, id: ReqId) -> Option<&mut Request> {
-        let Requests { places, spare, .. } = self;
-        let place = places.get_mut(id.index()).filter(|r| r.names(id))?;
-        place.done = true;
-        match core::mem::replace(&mut place.op, Operation::Complete) {
+        let Requests { entries, spare, .. } = self;
+        let entry = entries.get_mut(id.index()).filter(|r| r.names(id))?;
+        entry.done = true;
+        match core::mem::replace(&mut entry.op, Operation::Complete) {
             Operation::Recv(op) if spare.len() < SPARE => spare.push((op.comm, op.ty)),
             other => drop(other),
         }
-        Some(place)
+        Some(entry)
     }
 
     /// A request that was complete from the start.
     pub fn insert_done(&mut self, status: Status) -> ReqId {
         let id = self.insert(Operation::Complete, None);
-        let place = &mut self.places[id.index()];
-        place.done = true;
-        place.status = status;
+        let entry = &mut self.entries[id.index()];
+        entry.done = true;
+        entry.status = status;
         id
     }
 
     #[inline]
     pub fn get(&self, id: ReqId) -> Option<&Request> {
-        self.places.get(id.index()).filter(|r| r.names(id))
+        self.entries.get(id.index()).filter(|r| r.names(id))
     }
 
     #[inline]
     pub fn get_mut(&mut self, id: ReqId) -> Option<&mut Request> {
-        self.places.get_mut(id.index()).filter(|r| r.names(id))
+        self.entries.get_mut(id.index()).filter(|r| r.names(id))
     }
 
-    /// The live request in a place of the table.
+    /// The live request in a entry of the table.
     #[inline]
     pub fn at(&self, index: u32) -> Option<ReqId> {
-        let request = self.places.get(index as usize).filter(|r| r.live())?;
+        let request = self.entries.get(index as usize).filter(|r| r.live())?;
         Some(ReqId::new(index, request.generation))
     }
 
-    /// Frees a request and returns what was in its place.
+    /// Frees a request and returns what was in its entry.
     #[inline]
     pub fn remove(&mut self, id: ReqId) -> Option<Outcome> {
-        let place = self.get_mut(id)?;
-        place.generation = place.generation.wrapping_add(1);
-        (place.done, place.detached) = (false, false);
-        if !matches!(place.op, Operation::Complete) {
-            place.op = Operation::Complete;
+        let entry = self.get_mut(id)?;
+        entry.generation = entry.generation.wrapping_add(1);
+        (entry.done, entry.detached) = (false, false);
+        if !matches!(entry.op, Operation::Complete) {
+            entry.op = Operation::Complete;
         }
         let outcome =
-            Outcome { status: place.status, error: place.error.take(), context: place.context };
+            Outcome { status: entry.status, error: entry.error.take(), context: entry.context };
         self.free.push(id.index() as u32);
         self.live -= 1;
         Some(outcome)
@@ -282,10 +282,10 @@ impl Requests {
     /// and stays.
     #[inline]
     pub fn take_clean(&mut self, id: ReqId) -> Option<Status> {
-        let place = self.get_mut(id).filter(|r| r.done && r.error.is_none())?;
-        let status = place.status;
-        place.generation = place.generation.wrapping_add(1);
-        (place.done, place.detached) = (false, false);
+        let entry = self.get_mut(id).filter(|r| r.done && r.error.is_none())?;
+        let status = entry.status;
+        entry.generation = entry.generation.wrapping_add(1);
+        (entry.done, entry.detached) = (false, false);
         self.free.push(id.index() as u32);
         self.live -= 1;
         Some(status)
@@ -298,7 +298,7 @@ impl Requests {
 
     /// Ids and requests that have not been freed, for diagnosis.
     pub fn iter(&self) -> impl Iterator<Item = (ReqId, &Request)> {
-        let live = self.places.iter().enumerate().filter(|(_, r)| r.live());
+        let live = self.entries.iter().enumerate().filter(|(_, r)| r.live());
         live.map(|(i, r)| (ReqId::new(i as u32, r.generation), r))
     }
 }
@@ -308,7 +308,7 @@ impl Request {
         self.generation % 2 == 1
     }
 
-    /// Whether it is the one that `id`, which names its place, was made for.
+    /// Whether it is the one that `id`, which names its entry, was made for.
     fn names(&self, id: ReqId) -> bool {
         self.generation == (id.0 >> 32) as u32 && self.live()
     }

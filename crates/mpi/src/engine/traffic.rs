@@ -15,20 +15,20 @@ use std::collections::HashMap;
 
 /// Where each peer's counters lie.
 pub(crate) struct Index {
-    /// By rank: one more than the entry's place; 0: it has none yet.
-    places: Box<[u32]>,
+    /// By rank: one more than the entry's index; 0: it has none yet.
+    indices: Box<[u32]>,
     /// Of teams, by their members.
     teams: HashMap<Box<[Rank]>, u32>,
 }
 
 impl Index {
-    /// One more than the place of a peer's entry; 0: the list is full.
-    fn place(&mut self, traffic: &Traffic, peer: Rank) -> u32 {
-        let Some(place) = self.places.get_mut(peer as usize) else { return 0 };
-        if *place == 0 {
-            *place = traffic.add(peer).map_or(0, |at| at + 1);
+    /// One more than the index of a peer's entry; 0: the list is full.
+    fn index_of(&mut self, traffic: &Traffic, peer: Rank) -> u32 {
+        let Some(index) = self.indices.get_mut(peer as usize) else { return 0 };
+        if *index == 0 {
+            *index = traffic.add(peer).map_or(0, |at| at + 1);
         }
-        *place
+        *index
     }
 }
 
@@ -46,7 +46,7 @@ impl<T: Transport> Process<T> {
         traffic.begin();
         // The allocator gives zeroed pages, which take memory when they are written.
         self.traffic = Some(Index {
-            places: vec![0; self.fm.size() as usize].into(),
+            indices: vec![0; self.fm.size() as usize].into(),
             teams: HashMap::default(),
         });
         self.backlog.watch();
@@ -65,7 +65,7 @@ impl<T: Transport> Process<T> {
             return;
         };
         // When the list is full, this peer is not counted.
-        if let Some(at) = index.place(traffic, dst).checked_sub(1) {
+        if let Some(at) = index.index_of(traffic, dst).checked_sub(1) {
             count(traffic, at, messages, bytes);
         }
     }
@@ -77,7 +77,7 @@ impl<T: Transport> Process<T> {
         let traffic = self.fm.transport().traffic()?;
         match members {
             [] => None,
-            [peer] => index.place(traffic, *peer).checked_sub(1),
+            [peer] => index.index_of(traffic, *peer).checked_sub(1),
             _ => match index.teams.get(members) {
                 Some(at) => Some(*at),
                 None => {

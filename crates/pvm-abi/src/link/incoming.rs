@@ -103,7 +103,7 @@ impl Incoming {
         extent: Extent,
         mut posted: Option<&mut Posted>,
     ) -> Result<Stopped, Garbled> {
-        let mut patience = Patience::default();
+        let mut idle = Idle::default();
         loop {
             // Before `head`: when it is set, that one is final. Pairs with the store of `grow`.
             let moved = self.segment.moved().load(Ordering::Acquire) != 0;
@@ -115,7 +115,7 @@ impl Incoming {
                 return Err(Garbled(format!("{there} bytes in a link of {capacity}")));
             }
             if there > 0 {
-                patience = Patience::default();
+                idle = Idle::default();
             }
             let mut told = self.tail;
             while self.tail != head {
@@ -138,7 +138,7 @@ impl Incoming {
                 self.tell_sender();
             }
             if !moved {
-                if !self.assembler.is_placed() || patience.is_over(self) {
+                if !self.assembler.goes_to_receive() || idle.is_over(self) {
                     break;
                 }
                 continue;
@@ -205,18 +205,18 @@ impl Incoming {
 /// How long the fragments of a message that goes to a receive are waited for by polling, and how long in all: as long as its sender may
 /// have to wait for a processor.
 const SPIN: Duration = Duration::from_micros(20);
-const PATIENCE: Duration = Duration::from_millis(3);
+const MAX_WAIT: Duration = Duration::from_millis(3);
 /// So many looks lie between two at the clock.
 const LOOKS: u32 = 32;
 
 /// How long nothing has come.
 #[derive(Default)]
-struct Patience {
+struct Idle {
     looks: u32,
     since: Option<Instant>,
 }
 
-impl Patience {
+impl Idle {
     /// Waits a moment, unless that was long enough.
     fn is_over(&mut self, link: &Incoming) -> bool {
         core::hint::spin_loop();
@@ -226,8 +226,8 @@ impl Patience {
         }
         let waited = self.since.get_or_insert_with(Instant::now).elapsed();
         if waited > SPIN || link.shares_processor() {
-            link.sleep(PATIENCE.saturating_sub(waited));
+            link.sleep(MAX_WAIT.saturating_sub(waited));
         }
-        waited > PATIENCE
+        waited > MAX_WAIT
     }
 }

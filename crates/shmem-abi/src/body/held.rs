@@ -2,7 +2,7 @@
 //! waits for its own waits for ever.
 //!
 //! A lock is uncontended most of the time, and then costs little more than two atomic operations; so what is known of it lies in a few
-//! places that are looked through without a lock. More locks at a time than there are places are known under one.
+//! entries that are looked through without a lock. More locks at a time than there are entries are known under one.
 
 use core::cell::Cell;
 use hpvm_model::{Name, fail};
@@ -10,19 +10,19 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-const PLACES: usize = 64;
+const ENTRIES: usize = 64;
 
 /// A lock that a thread of this PE has.
 #[derive(Default)]
-struct Place {
-    /// Its address. 0: nobody uses the place.
+struct Entry {
+    /// Its address. 0: nobody uses the entry.
     lock: AtomicUsize,
     thread: AtomicUsize,
 }
 
 pub struct Held {
-    places: [Place; PLACES],
-    /// Places that have been used.
+    entries: [Entry; ENTRIES],
+    /// Entries that have been used.
     used: AtomicUsize,
     /// Locks of which `more` is known.
     beyond: AtomicUsize,
@@ -32,7 +32,7 @@ pub struct Held {
 impl Default for Held {
     fn default() -> Held {
         Held {
-            places: core::array::from_fn(|_| Place::default()),
+            entries: core::array::from_fn(|_| Entry::default()),
             used: AtomicUsize::new(0),
             beyond: AtomicUsize::new(0),
             more: Mutex::default(),
@@ -58,11 +58,11 @@ impl Held {
     fn holder(&self, lock: usize) -> Option<usize> {
         // Relaxed, all of them: what a thread asks about a lock that it has itself, or was told to give back by the thread that
         // has it, is ordered before; of others' locks it only learns that they are not its own.
-        let used = self.used.load(Ordering::Relaxed).min(PLACES);
-        let place = self.places[..used].iter().find(|p| p.lock.load(Ordering::Relaxed) == lock);
-        match place {
+        let used = self.used.load(Ordering::Relaxed).min(ENTRIES);
+        let entry = self.entries[..used].iter().find(|p| p.lock.load(Ordering::Relaxed) == lock);
+        match entry {
             // Relaxed, both: as above.
-            Some(place) => Some(place.thread.load(Ordering::Relaxed)),
+            Some(entry) => Some(entry.thread.load(Ordering::Relaxed)),
             None if self.beyond.load(Ordering::Relaxed) == 0 => None,
             None => self.more().get(&lock).copied(),
         }
@@ -82,17 +82,17 @@ impl Held {
     /// This thread has it.
     pub fn taken(&self, lock: usize) {
         let me = thread();
-        for (index, place) in self.places.iter().enumerate() {
-            // Relaxed: who claims the place says so by the exchange below, and nothing is read by way of it.
-            let free = place.lock.load(Ordering::Relaxed) == 0;
+        for (index, entry) in self.entries.iter().enumerate() {
+            // Relaxed: who claims the entry says so by the exchange below, and nothing is read by way of it.
+            let free = entry.lock.load(Ordering::Relaxed) == 0;
             let claim = |from, to| {
-                place.lock.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+                entry.lock.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok()
             };
             // 1 is the address of no lock: nobody finds it before it has its thread.
             if free && claim(0, 1) {
-                place.thread.store(me, Ordering::Relaxed);
+                entry.thread.store(me, Ordering::Relaxed);
                 // Release: with the address comes the thread.
-                place.lock.store(lock, Ordering::Release);
+                entry.lock.store(lock, Ordering::Release);
                 if self.used.load(Ordering::Relaxed) <= index {
                     self.used.fetch_max(index + 1, Ordering::Relaxed);
                 }
@@ -106,11 +106,11 @@ impl Held {
 
     /// Nobody of this PE has it any more. Fails if nobody had.
     pub fn given_back(&self, name: Name, lock: usize) {
-        let used = self.used.load(Ordering::Relaxed).min(PLACES);
-        let place = self.places[..used].iter().find(|p| p.lock.load(Ordering::Relaxed) == lock);
-        if let Some(place) = place {
-            // Relaxed: nothing is handed on with the place.
-            place.lock.store(0, Ordering::Relaxed);
+        let used = self.used.load(Ordering::Relaxed).min(ENTRIES);
+        let entry = self.entries[..used].iter().find(|p| p.lock.load(Ordering::Relaxed) == lock);
+        if let Some(entry) = entry {
+            // Relaxed: nothing is handed on with the entry.
+            entry.lock.store(0, Ordering::Relaxed);
             return;
         }
         // Relaxed, both: the thread that took the lock, or whom it told, comes after its `taken`.
@@ -130,20 +130,20 @@ mod tests {
     const NAME: Name = c"test".as_ptr();
 
     #[test]
-    fn more_locks_than_places_are_known() {
+    fn more_locks_than_entries_are_known() {
         let held = Held::default();
         let lock = |i: usize| 0x1000 + 8 * i;
-        for i in 0..3 * PLACES {
+        for i in 0..3 * ENTRIES {
             assert_eq!(held.holder(lock(i)), None);
             held.not_mine(NAME, lock(i));
             held.taken(lock(i));
         }
-        for i in 0..3 * PLACES {
+        for i in 0..3 * ENTRIES {
             assert_eq!(held.holder(lock(i)), Some(thread()));
         }
         let other = std::thread::scope(|s| s.spawn(thread).join()).expect("a thread");
         assert_ne!(other, thread());
-        for i in (0..3 * PLACES).rev() {
+        for i in (0..3 * ENTRIES).rev() {
             held.given_back(NAME, lock(i));
             assert_eq!(held.holder(lock(i)), None);
         }
@@ -167,6 +167,6 @@ mod tests {
                 });
             }
         });
-        assert!(held.places.iter().all(|place| place.lock.load(Ordering::Relaxed) == 0));
+        assert!(held.entries.iter().all(|entry| entry.lock.load(Ordering::Relaxed) == 0));
     }
 }

@@ -75,7 +75,7 @@ pub unsafe fn intercomm_create_from_groups(
         let local = w.objects.group(local_group)?;
         let first = leader("local leader", local_leader, local.size())?;
         let me = w.job.rank;
-        let Some(place) = local.place(me) else {
+        let Some(place) = local.rank_of(me) else {
             return Err(wrong(Class::Group, "the calling process is not in local_group"));
         };
         let peer = match place == first {

@@ -2,7 +2,7 @@
 
 use super::{add, adopt_some};
 use crate::body::check::{out, send_tag, text, wrong};
-use crate::body::env::places;
+use crate::body::env::localities;
 use crate::body::errh::find_for_comm;
 use crate::body::session::process_set;
 use crate::generated::constants::*;
@@ -12,7 +12,7 @@ use crate::object::info::{self, Info};
 use crate::raise::{fatal, on_comm, raise_global, remember};
 use crate::runtime::{Entered, World, enter};
 use core::ffi::{c_char, c_int};
-use hpvm_mpi::comm::hardware::{self, By, Level, Place, Resource};
+use hpvm_mpi::comm::hardware::{self, By, Level, Locality, Resource};
 use hpvm_mpi::engine::peers::RANK_BITS as JOB_SHIFT;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Comm, Group, build};
@@ -32,7 +32,7 @@ pub unsafe fn comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Co
 
 /// `group` must be a part of `whole`.
 fn check_part(group: &Group, whole: &Group) -> Result<()> {
-    match group.processes().position(|p| whole.place(p).is_none()) {
+    match group.processes().position(|p| whole.rank_of(p).is_none()) {
         None => Ok(()),
         Some(rank) => {
             let text = format!("rank {rank} of the group is not a member of the communicator");
@@ -223,9 +223,9 @@ fn by_type(w: &World, comm: &Comm, kind: c_int, info: &Info) -> Result<By> {
     let host = || By::Colour(colour(w, comm, 0));
     let resource = || match info.get(RESOURCE).and_then(Resource::of) {
         Some(Resource::Host) => host(),
-        Some(Resource::Part(level)) => match places()[level as usize] {
-            Place::In(part) => By::Colour(colour(w, comm, part)),
-            Place::Several | Place::Absent => By::Nothing,
+        Some(Resource::Part(level)) => match localities()[level as usize] {
+            Locality::In(part) => By::Colour(colour(w, comm, part)),
+            Locality::Several | Locality::Absent => By::Nothing,
         },
         // Also without the key.
         None => By::Nothing,
@@ -245,7 +245,7 @@ fn by_type(w: &World, comm: &Comm, kind: c_int, info: &Info) -> Result<By> {
         MPI_COMM_TYPE_HW_UNGUIDED => {
             let mine = host_of(w, w.job.rank);
             let divides = comm.group().processes().any(|p| host_of(w, p) != mine);
-            Ok(if divides { host() } else { By::Parts(places()) })
+            Ok(if divides { host() } else { By::Parts(localities()) })
         }
         _ => {
             let text = format!("split_type {kind}; expected an MPI_COMM_TYPE constant");
@@ -260,7 +260,7 @@ fn by_set(w: &World, name: &str) -> By {
     let Ok(set) = process_set(w, name) else { return By::Nothing };
     // Every process knows only the sets that it is in, and a set goes by its first process: sets of the same name are told apart.
     match set.process(0).and_then(|first| w.process.identity(first)) {
-        Some(first) if set.place(w.job.rank).is_some() => By::Colour(first & u64::MAX >> 1),
+        Some(first) if set.rank_of(w.job.rank).is_some() => By::Colour(first & u64::MAX >> 1),
         _ => By::Nothing,
     }
 }

@@ -5,7 +5,7 @@ use crate::generated::constants::*;
 use crate::object::info::{self, Info};
 use crate::raise::anywhere;
 use core::ffi::c_int;
-use hpvm_mpi::comm::hardware::{Level, Place, Places};
+use hpvm_mpi::comm::hardware::{Level, Localities, Locality};
 use hpvm_shm::processors;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -41,30 +41,31 @@ const CACHES_MAX: usize = 16;
 
 /// Where `cpus` are, as the files below `root` say. In a part is who has no processor outside of it, so the part of the first
 /// one tells.
-fn places_of(root: &Path, cpus: &BTreeSet<usize>) -> Places {
-    let mut places = Places::default();
-    let Some(first) = cpus.first() else { return places };
+fn localities_of(root: &Path, cpus: &BTreeSet<usize>) -> Localities {
+    let mut localities = Localities::default();
+    let Some(first) = cpus.first() else { return localities };
     let folder = root.join(format!("cpu/cpu{first}"));
     let list = |path: PathBuf| {
         let text = std::fs::read_to_string(path).ok()?;
         Some(parse_list(&text)).filter(|list| list.contains(first))
     };
     // A part goes by its lowest processor. What starts with the same one is a part of another kind.
-    let place = |part: Option<BTreeSet<usize>>| match part {
-        None => Place::Absent,
-        Some(part) if !cpus.is_subset(&part) => Place::Several,
-        Some(part) => part.first().map_or(Place::Absent, |lowest| Place::In(*lowest as u32)),
+    let locality = |part: Option<BTreeSet<usize>>| match part {
+        None => Locality::Absent,
+        Some(part) if !cpus.is_subset(&part) => Locality::Several,
+        Some(part) => part.first().map_or(Locality::Absent, |lowest| Locality::In(*lowest as u32)),
     };
     // The second name is that of older kernels.
     let either = |names: [&str; 2]| {
         names.into_iter().find_map(|name| list(folder.join("topology").join(name)))
     };
-    places[Level::Package as usize] = place(either(["package_cpus_list", "core_siblings_list"]));
-    places[Level::Core as usize] = place(either(["core_cpus_list", "thread_siblings_list"]));
-    places[Level::Thread as usize] = place(Some(BTreeSet::from([*first])));
+    localities[Level::Package as usize] =
+        locality(either(["package_cpus_list", "core_siblings_list"]));
+    localities[Level::Core as usize] = locality(either(["core_cpus_list", "thread_siblings_list"]));
+    localities[Level::Thread as usize] = locality(Some(BTreeSet::from([*first])));
     let nodes = std::fs::read_dir(root.join("node")).into_iter().flatten().flatten();
     let node = nodes.filter_map(|node| list(node.path().join("cpulist"))).next();
-    places[Level::Numa as usize] = place(node);
+    localities[Level::Numa as usize] = locality(node);
     for index in 0..CACHES_MAX {
         let cache = folder.join(format!("cache/index{index}"));
         let text = |name: &str| std::fs::read_to_string(cache.join(name)).ok();
@@ -76,30 +77,30 @@ fn places_of(root: &Path, cpus: &BTreeSet<usize>) -> Places {
             Some("3") => Level::L3,
             _ => continue,
         };
-        places[level as usize] = place(list(cache.join("shared_cpu_list")));
+        localities[level as usize] = locality(list(cache.join("shared_cpu_list")));
     }
-    places
+    localities
 }
 
 /// Where the calling thread is, now: it may be bound otherwise later.
-pub fn places() -> Places {
-    places_of(Path::new("/sys/devices/system"), &allowed())
+pub fn localities() -> Localities {
+    localities_of(Path::new("/sys/devices/system"), &allowed())
 }
 
 /// Where a process of this host is that may use these processors.
-pub fn places_on(mask: &processors::Processors) -> Places {
-    places_of(Path::new("/sys/devices/system"), &set_of(Some(mask)))
+pub fn localities_on(mask: &processors::Processors) -> Localities {
+    localities_of(Path::new("/sys/devices/system"), &set_of(Some(mask)))
 }
 
 /// Whether this process is bound to a single resource of each kind that the machine has.
-fn bindings(places: &Places) -> Info {
+fn bindings(localities: &Localities) -> Info {
     let mut info = Info::default();
     info.set("hwloc://Machine", "true");
-    for (level, place) in Level::ALL.iter().zip(places) {
-        match place {
-            Place::Absent => {}
-            Place::Several => info.set(level.uri(), "false"),
-            Place::In(_) => info.set(level.uri(), "true"),
+    for (level, locality) in Level::ALL.iter().zip(localities) {
+        match locality {
+            Locality::Absent => {}
+            Locality::Several => info.set(level.uri(), "false"),
+            Locality::In(_) => info.set(level.uri(), "true"),
         }
     }
     info
@@ -109,7 +110,7 @@ fn bindings(places: &Places) -> Info {
 pub unsafe fn get_hw_resource_info(hw_info: *mut MPI_Info) -> c_int {
     anywhere("MPI_Get_hw_resource_info", || {
         out("hw_info", hw_info)?;
-        let found = bindings(&places());
+        let found = bindings(&localities());
         // SAFETY: checked above.
         unsafe { *hw_info = info::add(found)? };
         Ok(())
@@ -162,13 +163,13 @@ mod tests {
 
     #[test]
     fn a_process_is_in_all_that_holds_its_processors() {
-        let machine = made_up("places");
-        let of = |cpus: &[usize]| places_of(&machine, &cpus.iter().copied().collect());
-        let [several, absent] = [Place::Several, Place::Absent];
+        let machine = made_up("localities");
+        let of = |cpus: &[usize]| localities_of(&machine, &cpus.iter().copied().collect());
+        let [several, absent] = [Locality::Several, Locality::Absent];
         let found =
             [[13].as_slice(), &[5, 13], &[6, 7, 14, 15], &[4, 6], &[0, 4], &[], &[99]].map(of);
         std::fs::remove_dir_all(&machine).unwrap();
-        let at = Place::In;
+        let at = Locality::In;
         let expected = [
             [at(4), at(4), at(4), absent, at(5), at(5), at(13)],
             [at(4), at(4), at(4), absent, at(5), at(5), several],

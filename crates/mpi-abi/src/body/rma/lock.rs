@@ -29,7 +29,7 @@ fn wake(w: &mut World, window: &WinObject, rank: usize, wake: Wake) {
     let me = window.peers[window.rank()].process;
     for process in wake.processes.into_iter().flatten().filter(|process| *process != me) {
         // What stands in the words is an allegation: only a process of the window is told.
-        if let Some(rank) = window.comm().group().place(process) {
+        if let Some(rank) = window.comm().group().rank_of(process) {
             super::notices::send(w, window, rank as usize, Notice::Wake);
         }
     }

@@ -47,7 +47,7 @@ fn deliver_one(w: &mut World, arrived: Arrived) {
     let found: Option<Rc<WinObject>> = w.objects.window_of_context(arrived.context).cloned();
     let Some(window) = found else { return keep(w, arrived) };
     // A notice of a process that is not of the window means nothing.
-    if let Some(rank) = window.comm().group().place(arrived.src) {
+    if let Some(rank) = window.comm().group().rank_of(arrived.src) {
         window.sync.borrow_mut().came[rank as usize] += 1;
         handle(w, &window, rank as usize, arrived.notice);
     }

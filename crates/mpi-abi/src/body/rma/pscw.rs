@@ -15,7 +15,7 @@ use hpvm_mpi::{Class, Group};
 fn ranks_of(window: &WinObject, group: &Group) -> Result<Vec<u32>> {
     let all = window.comm().group();
     let rank = |process| {
-        all.place(process).ok_or_else(|| {
+        all.rank_of(process).ok_or_else(|| {
             let text = format!("process {process} of the group is not in {}", window.shown());
             wrong(Class::Group, text)
         })

@@ -14,7 +14,7 @@ pub use cart_create::*;
 pub use dims::*;
 pub use dist_graph::*;
 pub use graph::*;
-pub(crate) use parts::ReadPlaces;
+pub(crate) use parts::ReadLocalities;
 
 use crate::body::check::{out, wrong};
 use crate::body::comm;

@@ -1,30 +1,30 @@
 //! Where the processes of a topology are: on which hosts, and in which parts of these.
 
-use crate::body::env::places_on;
+use crate::body::env::localities_on;
 use crate::runtime::Entered;
 use hpvm_mpi::Comm;
-use hpvm_mpi::comm::hardware::{self, LEVELS, Places, words_of};
+use hpvm_mpi::comm::hardware::{self, LEVELS, Localities, words_of};
 use hpvm_mpi::comm::reorder::Parts;
 use hpvm_mpi::error::Result;
 use hpvm_shm::processors::{self, Processors};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// The places of those who may use some processors of this host: the machine is asked once, which takes a hundred microseconds.
+/// The localities of those who may use some processors of this host: the machine is asked once, which takes a hundred microseconds.
 #[derive(Debug, Default)]
-pub(crate) struct ReadPlaces(HashMap<Processors, Places>);
+pub(crate) struct ReadLocalities(HashMap<Processors, Localities>);
 
-impl ReadPlaces {
-    fn of(&mut self, mask: &Processors) -> Places {
+impl ReadLocalities {
+    fn of(&mut self, mask: &Processors) -> Localities {
         /// More than a host has ranks, if a process binds itself anew again and again.
         const MAX_MASKS: usize = 4096;
-        if let Some(places) = self.0.get(mask) {
-            return *places;
+        if let Some(localities) = self.0.get(mask) {
+            return *localities;
         }
         if self.0.len() >= MAX_MASKS {
             self.0.clear();
         }
-        *self.0.entry(*mask).or_insert_with(|| places_on(mask))
+        *self.0.entry(*mask).or_insert_with(|| localities_on(mask))
     }
 }
 
@@ -48,7 +48,8 @@ pub(super) fn told(w: &mut Entered, comm: &Arc<Comm>, members: u32) -> Result<Pa
     let words = match masks.is_some_and(|masks| masks.windows(2).all(|pair| pair[0] == pair[1])) {
         true => Vec::new(),
         false => {
-            let own = processors::own().map_or(Places::default(), |mask| w.read_places.of(&mask));
+            let own =
+                processors::own().map_or(Localities::default(), |mask| w.read_localities.of(&mask));
             hardware::gather(w, comm, &own)?
         }
     };
@@ -64,9 +65,10 @@ pub(super) fn known(w: &mut Entered, comm: &Comm, members: u32) -> Parts {
     if let Some(words) = hardware::kept(comm) {
         return within(&hosts, words);
     }
-    // Members or not: the others' places are told, or are not, to all.
+    // Members or not: the others' localities are told, or are not, to all.
     let Some(masks) = masks(w, comm, comm.size()) else { return Parts::new(&[hosts]) };
-    let words = masks.iter().take(hosts.len()).flat_map(|mask| words_of(&w.read_places.of(mask)));
+    let words =
+        masks.iter().take(hosts.len()).flat_map(|mask| words_of(&w.read_localities.of(mask)));
     within(&hosts, &words.collect::<Vec<_>>())
 }
 

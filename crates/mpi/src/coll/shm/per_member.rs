@@ -59,7 +59,7 @@ impl Hierarchical<'_> {
         let remote = self.in_order(sides, bytes).is_none();
         for member in (0..self.comm.size()).filter(|m| remote || self.hosts.host(*m) == here) {
             let part = sides.part(member);
-            let at = self.hosts.place(member) as usize * bytes;
+            let at = self.hosts.position(member) as usize * bytes;
             let found = part.packed_size() as usize;
             if found > bytes {
                 return Err(long(found, bytes));
@@ -96,7 +96,7 @@ impl Hierarchical<'_> {
 
     fn take_from_host<T: Transport>(&self, p: &Process<T>) -> Result<()> {
         let (sides, bytes) = self.exchange()?;
-        let own = self.hosts.place(self.rank()) as usize * bytes;
+        let own = self.hosts.position(self.rank()) as usize * bytes;
         for member in self.team() {
             if *member == self.rank() && sides.send.is_none() {
                 continue;

@@ -204,7 +204,7 @@ fn hosts(ranks: Ranks) -> Result<Vec<String>> {
 
 /// The first rank of each stripe's host.
 fn owners(path: &Path, manifest: &Manifest, hosts: &[String]) -> Result<Vec<usize>> {
-    let owner = |(number, place): (usize, &stripes::Place)| {
+    let owner = |(number, place): (usize, &stripes::StripeLocation)| {
         hosts.iter().position(|host| *host == place.host).ok_or_else(|| {
             let (name, host) = (shown(path), &place.host);
             let text = format!(

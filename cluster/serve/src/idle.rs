@@ -1,7 +1,7 @@
 //! Connections that end when nothing is answered on them for long: who opens many and says nothing, or
 //! says it byte by byte, keeps none of them.
 //!
-//! A connection is closed when nothing was written on it for [`PATIENCE`]: no request came, one does not become
+//! A connection is closed when nothing was written on it for [`IDLE_TIMEOUT`]: no request came, one does not become
 //! whole, or the other side takes nothing. Streams of events write signs of life more often, and answers are
 //! quicker than that.
 
@@ -15,19 +15,19 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
 /// Between two writes, at most. The largest request takes so long at 100 kB/s.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A listener of such connections.
 #[derive(Debug)]
-pub struct Patiently<L>(pub L);
+pub struct IdleTimeout<L>(pub L);
 
-impl<L: Listener> Listener for Patiently<L> {
-    type Io = Patient<L::Io>;
+impl<L: Listener> Listener for IdleTimeout<L> {
+    type Io = TimedStream<L::Io>;
     type Addr = L::Addr;
 
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         let (io, address) = self.0.accept().await;
-        (Patient::new(io), address)
+        (TimedStream::new(io), address)
     }
 
     fn local_addr(&self) -> io::Result<Self::Addr> {
@@ -37,7 +37,7 @@ impl<L: Listener> Listener for Patiently<L> {
 
 /// Such a connection.
 #[derive(Debug)]
-pub struct Patient<S> {
+pub struct TimedStream<S> {
     io: S,
     /// The last write, or the beginning.
     written: Instant,
@@ -45,10 +45,10 @@ pub struct Patient<S> {
     alarm: Pin<Box<Sleep>>,
 }
 
-impl<S> Patient<S> {
+impl<S> TimedStream<S> {
     pub fn new(io: S) -> Self {
         let written = Instant::now();
-        Patient { io, written, alarm: Box::pin(sleep_until(written + PATIENCE)) }
+        TimedStream { io, written, alarm: Box::pin(sleep_until(written + IDLE_TIMEOUT)) }
     }
 
     pub fn io(&self) -> &S {
@@ -58,7 +58,7 @@ impl<S> Patient<S> {
     /// An error when nothing was written for too long; else we are woken when it may have been.
     fn check(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         while self.alarm.as_mut().poll(context).is_ready() {
-            let end = self.written + PATIENCE;
+            let end = self.written + IDLE_TIMEOUT;
             if end <= Instant::now() {
                 return Err(io::ErrorKind::TimedOut.into());
             }
@@ -68,7 +68,7 @@ impl<S> Patient<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for TimedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -79,7 +79,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> Patient<S> {
+impl<S: AsyncWrite + Unpin> TimedStream<S> {
     /// After an attempt to write.
     fn after(
         &mut self,
@@ -95,7 +95,7 @@ impl<S: AsyncWrite + Unpin> Patient<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patient<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -134,7 +134,7 @@ mod tests {
     use tokio::time::{advance, pause};
 
     /// Reads one byte, or says of what kind the error is.
-    async fn byte(of: &mut Patient<tokio::io::DuplexStream>) -> Result<u8, io::ErrorKind> {
+    async fn byte(of: &mut TimedStream<tokio::io::DuplexStream>) -> Result<u8, io::ErrorKind> {
         of.read_u8().await.map_err(|error| error.kind())
     }
 
@@ -143,18 +143,18 @@ mod tests {
     async fn who_says_little_is_cut_off_and_who_is_answered_is_not() {
         pause();
         let (mut client, server) = duplex(8);
-        let mut server = Patient::new(server);
+        let mut server = TimedStream::new(server);
         // Byte by byte does not help without an answer.
         for _ in 0..3 {
             client.write_u8(7).await.unwrap();
             assert_eq!(byte(&mut server).await, Ok(7));
-            advance(PATIENCE / 4).await;
+            advance(IDLE_TIMEOUT / 4).await;
         }
         server.write_u8(1).await.unwrap();
-        advance(PATIENCE / 2).await;
+        advance(IDLE_TIMEOUT / 2).await;
         client.write_u8(8).await.unwrap();
         assert_eq!(byte(&mut server).await, Ok(8), "the answer was a moment ago");
-        advance(PATIENCE / 2).await;
+        advance(IDLE_TIMEOUT / 2).await;
         assert_eq!(byte(&mut server).await, Err(io::ErrorKind::TimedOut));
     }
 
@@ -162,11 +162,11 @@ mod tests {
     async fn who_says_nothing_or_takes_nothing_is_cut_off() {
         pause();
         let (_client, server) = duplex(8);
-        let mut server = Patient::new(server);
+        let mut server = TimedStream::new(server);
         // Waiting lets the paused time jump to the next alarm.
         assert_eq!(byte(&mut server).await, Err(io::ErrorKind::TimedOut));
         let (_client, server) = duplex(8);
-        let mut server = Patient::new(server);
+        let mut server = TimedStream::new(server);
         let written = server.write_all(&[0; 9]).await;
         assert_eq!(written.unwrap_err().kind(), io::ErrorKind::TimedOut);
     }
