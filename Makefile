@@ -114,6 +114,9 @@ conformance: build ## C programs of tests/conformance on the built library
 	@for copies in yes no; do \
 	    HPVM_SINGLE_COPY=$$copies $(CARGO) run -q -p hpvm-tests --bin conformance -- --filter p2p_both_ends \
 	        --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun || exit 1; done
+	@for shared in yes no; do \
+	    HPVM_OVERSUBSCRIBED=$$shared $(CARGO) run -q -p hpvm-tests --bin conformance -- --filter coll_ \
+	        --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun || exit 1; done
 	@for tables in tests/tables/*; do \
 	    HPVM_TABLES=$(CURDIR)/$$tables $(CARGO) run -q -p hpvm-tests --bin conformance -- --filter coll_ \
 	        --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun || exit 1; done

@@ -100,6 +100,11 @@ const VARIABLES_READ: &[(&str, &str)] = &[
         "read by PVM programs. Bytes of messages that may wait in a task's queue, and on the way to another task (1g) ([pvm.md](pvm.md))",
     ),
     (
+        "HPVM_OVERSUBSCRIBED",
+        "read by the ranks. Whether ranks of a host have to share processors (yes: they sleep soon when they wait), have one \
+         each (no), or what their number, bindings and limits say (auto, the default); one answer holds for all ranks of the host",
+    ),
+    (
         "HPVM_SAM_CACHE",
         "read by programs of shared objects. Bytes of copies of other ranks' objects that a rank keeps (256m) ([sam.md](sam.md))",
     ),

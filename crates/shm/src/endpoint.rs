@@ -117,6 +117,12 @@ impl Shm {
         })
     }
 
+    /// What the user says about whether the ranks of this host have to share processors, whatever they may use. To be called
+    /// before the bootstrap barrier. It is enough that one rank calls it: all take it, and of two answers "yes".
+    pub fn tell_oversubscribed(&self, oversubscribed: bool) {
+        processors::tell(self.mapping.header(), oversubscribed);
+    }
+
     /// To be called once all ranks have attached (after the bootstrap barrier), before anything is sent: learns
     /// whether senders must fence, and whether ranks have to share processors.
     pub fn settle(&mut self) {

@@ -7,7 +7,7 @@
 //! it, counts as so many processors.
 
 use core::sync::atomic::Ordering;
-use hpvm_wire::segment::{Control, Header, PROCESSOR_WORDS};
+use hpvm_wire::segment::{Control, HAVE_PROCESSORS, Header, PROCESSOR_WORDS, SHARE_PROCESSORS};
 use std::collections::VecDeque;
 
 /// A bit for each processor: `n % 64` of word `n / 64`.
@@ -31,8 +31,20 @@ pub fn shown(control: &Control) -> Processors {
     control.processors.each_ref().map(|w| w.load(Ordering::Relaxed)) // relaxed: see `show`
 }
 
+/// Shows what the user has told this process: the ranks of the host have to share processors, or have one each.
+/// To be called before the job's bootstrap barrier.
+pub(crate) fn tell(header: &Header, oversubscribed: bool) {
+    let told = if oversubscribed { SHARE_PROCESSORS } else { HAVE_PROCESSORS };
+    header.told_to_share.fetch_max(told, Ordering::Relaxed); // relaxed: see `show`
+}
+
 /// After the bootstrap barrier: true when the ranks can't all run at the same time.
 pub(crate) fn oversubscribed(header: &Header, controls: &[&Control]) -> bool {
+    // Relaxed: see `show`. Where only some ranks were told, all take it: the answer has to be the same for all.
+    let told = header.told_to_share.load(Ordering::Relaxed);
+    if told != 0 {
+        return told != HAVE_PROCESSORS;
+    }
     let quota = u32::MAX - header.quota.load(Ordering::Relaxed); // relaxed: see `show`
     controls.len() > quota as usize
         || must_share(&controls.iter().map(|control| shown(control)).collect::<Vec<_>>())
@@ -180,6 +192,21 @@ mod tests {
             shared += u32::from(must_share(&masks));
         }
         assert!((300..2700).contains(&shared), "{shared} of 3000 share");
+    }
+
+    #[test]
+    fn what_the_user_says_counts_more() {
+        let mapping = Mapping::create(2, [1, 2]).expect("memory");
+        let (header, controls) = (mapping.header(), [mapping.control(0), mapping.control(1)]);
+        controls[0].processors[0].store(1, Ordering::Relaxed); // relaxed, here and below: one thread
+        controls[1].processors[0].store(1, Ordering::Relaxed);
+        assert!(oversubscribed(header, &controls));
+        tell(header, false);
+        assert!(!oversubscribed(header, &controls));
+        controls[1].processors[0].store(2, Ordering::Relaxed);
+        tell(header, true);
+        tell(header, false);
+        assert!(oversubscribed(header, &controls), "of two answers this one");
     }
 
     #[test]

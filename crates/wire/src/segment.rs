@@ -66,6 +66,9 @@ pub struct Header {
     pub reads: AtomicU32,
     /// The least limit of processor time that a rank has: `u32::MAX` less so many processors; 0: none has one.
     pub quota: AtomicU32,
+    /// What ranks were told about having to share processors: 0: nothing, `HAVE_PROCESSORS`, or `SHARE_PROCESSORS`, which
+    /// counts more. Written before the job's bootstrap barrier.
+    pub told_to_share: AtomicU32,
 }
 
 /// Words of [`Control::processors`]: for 8192 processors, the most that Linux can be built for.
@@ -75,10 +78,14 @@ pub const PROCESSOR_WORDS: usize = 128;
 pub const READS_PAY: u32 = 1;
 pub const READS_DO_NOT: u32 = 2;
 
+/// Values of [`Header::told_to_share`].
+pub const HAVE_PROCESSORS: u32 = 1;
+pub const SHARE_PROCESSORS: u32 = 2;
+
 /// "hpvmseg" and a layout letter.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"hpvmsegB");
 /// Raised with every change of a layout in this crate.
-pub const VERSION: u32 = 15;
+pub const VERSION: u32 = 16;
 /// State of a doorbell: its owner sleeps on the word itself (a futex).
 pub const SLEEPS_ON_WORD: u32 = 1;
 /// State of a doorbell: its owner sleeps on a pipe, because sockets may wake it as well.

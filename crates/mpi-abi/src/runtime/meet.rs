@@ -139,6 +139,9 @@ fn segment_of(
 /// Attaches to `mapping`, and waits for the others to do so.
 fn attach(mapping: Mapping, local: u32, m: Option<&mut Client>) -> Result<Shm> {
     let mut shm = Shm::attach(Arc::new(mapping), local).map_err(memory)?;
+    if let Some(told) = oversubscribed()? {
+        shm.tell_oversubscribed(told);
+    }
     if let Some(m) = m {
         m.barrier().map_err(manager)?;
     }
@@ -310,6 +313,19 @@ fn single_copy(shm: &mut Shm) -> Result<()> {
         }
         Ok(other) => {
             let text = format!("HPVM_SINGLE_COPY is {other:?}; expected auto, yes or no");
+            Err(Error::new(Class::Arg, text))
+        }
+    }
+}
+
+/// Obeys `HPVM_OVERSUBSCRIBED`: what the user says about whether ranks have to share processors.
+fn oversubscribed() -> Result<Option<bool>> {
+    match std::env::var("HPVM_OVERSUBSCRIBED").as_deref() {
+        Err(_) | Ok("" | "auto") => Ok(None),
+        Ok("yes") => Ok(Some(true)),
+        Ok("no") => Ok(Some(false)),
+        Ok(other) => {
+            let text = format!("HPVM_OVERSUBSCRIBED is {other:?}; expected auto, yes or no");
             Err(Error::new(Class::Arg, text))
         }
     }
