@@ -26,4 +26,5 @@ mod server;
 mod slurm;
 mod started;
 mod system;
+mod system_hosts;
 mod top;

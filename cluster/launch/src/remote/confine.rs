@@ -14,7 +14,7 @@ use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
 use super::order::Order;
-use crate::environment::NODELIST;
+use crate::environment::{NODELIST, QUEUE_UID, QUEUE_UMASK};
 use crate::hosts::parse_list;
 use crate::sys;
 
@@ -83,11 +83,35 @@ pub(super) fn be_confined(order: &Order) {
     }
 }
 
+/// Becomes on this host what the queue says that the job is: takes its file mode creation mask, and gives a sentence when
+/// this process is another user's.
+pub(super) fn be_its_users(order: &Order) -> Result<(), String> {
+    let umask = variable(order, QUEUE_UMASK).and_then(|text| u32::from_str_radix(text, 8).ok());
+    if let Some(umask) = umask {
+        // SAFETY: takes a number and cannot fail.
+        unsafe { libc::umask(umask & 0o777) };
+    }
+    // SAFETY: the call has no arguments and cannot fail.
+    let own = unsafe { libc::geteuid() };
+    match variable(order, QUEUE_UID).and_then(|text| text.parse::<u32>().ok()) {
+        Some(uid) if uid != own => Err(format!(
+            "jobs run as the same user on all hosts, and this one is that of the uid {uid}, but it came here as that of \
+             {own}: give the account one number everywhere"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// A variable that the job is given.
+fn variable<'a>(order: &'a Order, wanted: &str) -> Option<&'a str> {
+    let mut variables = order.programs.iter().flat_map(|program| &program.set);
+    variables.find(|(name, _)| name == wanted).and_then(|(_, value)| value.to_str())
+}
+
 /// Whether the queue has this host for the job.
 fn is_of_queue(order: &Order) -> bool {
-    let variables = order.programs.iter().flat_map(|program| &program.set);
-    let list = variables.filter(|(name, _)| name == NODELIST).find_map(|(_, list)| list.to_str());
-    let hosts = list.and_then(|list| parse_list(list).ok()).unwrap_or_default();
+    let hosts = variable(order, NODELIST).and_then(|list| parse_list(list).ok());
+    let hosts = hosts.unwrap_or_default();
     hosts.iter().any(|host| host.name.eq_ignore_ascii_case(&order.nodes[0].host))
 }
 

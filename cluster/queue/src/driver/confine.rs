@@ -13,7 +13,7 @@ use std::os::unix::net::UnixListener;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::embedded::{Settings, account_of, processors_on};
+use super::embedded::{Settings, account_for, processors_on};
 use crate::job::{Job, Outcome, OutcomeKind};
 use crate::processors;
 use crate::stepd::cgroup::{self, Bounds, Group};
@@ -28,15 +28,17 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How many are answered before that is done.
 const ANSWERS: usize = 64;
 
-/// Whether a job may have been ended on a further host for a limit, which is told soon then.
-pub fn has_limits(job: &Job) -> bool {
-    job.allocation.len() > 1
-        && (job.spec.memory_bytes.or(job.spec.max_processes.map(u64::from))).is_some()
+/// Whether a job may have been ended on a further host, which is told soon then: for a limit, or since its user is
+/// another one there.
+pub fn may_be_ended(job: &Job, system: bool) -> bool {
+    let limit = job.spec.memory_bytes.or(job.spec.max_processes.map(u64::from));
+    job.allocation.len() > 1 && (system || limit.is_some())
 }
 
-/// Whether it is over for a limit.
-pub fn is_limit(outcome: &Outcome) -> bool {
-    matches!(outcome.kind, OutcomeKind::MemoryLimit | OutcomeKind::ProcessLimit)
+/// Whether it is over for such a reason.
+pub fn is_reason(outcome: &Outcome) -> bool {
+    use OutcomeKind::{FailedToStart, MemoryLimit, ProcessLimit};
+    matches!(outcome.kind, FailedToStart | MemoryLimit | ProcessLimit)
 }
 
 /// Ranks that are confined as long as it is there. When it is dropped they go on, and the kernel keeps what it keeps.
@@ -59,7 +61,7 @@ impl Confinement {
         // SAFETY: the call has no arguments and cannot fail.
         let own = unsafe { libc::geteuid() };
         let user = match place.system {
-            true => account_of(&job.summary.user).map_err(io::Error::other)?.uid,
+            true => account_for(job, &host).map_err(io::Error::other)?.uid,
             false => own,
         };
         let processors = processors_on(job, &host);
