@@ -66,6 +66,12 @@ impl Cluster {
         self.server.dir.path().join(&self.nodes[number].0)
     }
 
+    /// The data folders of the server and of its hosts.
+    fn folders(&self) -> Vec<PathBuf> {
+        let hosts = (0..self.nodes.len()).map(|number| self.data(number));
+        hosts.chain([self.server.data()]).collect()
+    }
+
     fn hosts(&self) -> Vec<Value> {
         let value: Value = serde_json::from_str(&self.server.good(&["nodes", "--json"])).unwrap();
         value["hosts"].as_array().unwrap().clone()
@@ -308,7 +314,7 @@ fn whatever_is_killed_on_any_host_no_job_is_lost_and_none_runs_twice() {
                 cluster.begin(number);
             }
             kind @ (3 | 4) => {
-                if let Some(pid) = kills::victim(&cluster.server, &mut random, kind == 3) {
+                if let Some(pid) = kills::victim(&cluster.folders(), &mut random, kind == 3) {
                     common::kill(pid, libc::SIGKILL);
                     killed += 1;
                 }
@@ -403,6 +409,16 @@ impl Spread {
 
     pub fn node_data(&self, host: u32) -> PathBuf {
         self.dir.path().join(format!("node{host}"))
+    }
+
+    /// The data folders of the server and of the other hosts.
+    pub fn folders(&self) -> Vec<PathBuf> {
+        vec![self.data(), self.node_data(2), self.node_data(3)]
+    }
+
+    /// Whether a process is the server or `hpvm node` of a host.
+    pub fn is_service(&self, pid: i32) -> bool {
+        self.processes.iter().any(|child| child.id() as i32 == pid)
     }
 
     /// Kills the server (host 1) or `hpvm node` of a host.

@@ -8,6 +8,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 use crate::common;
+use crate::kills;
 use crate::nodes::Spread;
 
 /// Users that no system has, and their numbers on the hosts 1 to 3; 0: no such user there.
@@ -215,6 +216,14 @@ fn jobs_run_as_their_submitters_on_every_host() {
     let (uid, name) = (ANN.uids[0].to_string(), ANN.name.to_string());
     assert_eq!(common::sorted(&lines), [&uid, &uid, &uid, &name, &name]);
     assert_eq!(std::fs::metadata(&out).unwrap().uid(), ANN.uids[0]);
+    // Root on the further host holds ranks of the user to the job's limits.
+    let eats = "/usr/bin/python3 -c 'import time\nx = b\"x\" * (300 << 20)\ntime.sleep(5)'";
+    let script = format!("if [ $PMI_RANK = 1 ]; then {eats}; fi");
+    let id = realm.submit(&ANN, &[2, 3], &["--mem", "150M", "sh", "-c", &script]);
+    let outcome = realm.ended(&id)["outcome"].clone();
+    let detail = outcome["detail"].as_str().unwrap_or_default();
+    let there = format!("on host {}", realm.spread.hosts.name(3));
+    assert!(outcome["kind"] == "memory_limit" && detail.contains(&there), "{outcome}");
     // Nobody else sees anything of it, whichever host has it.
     let id = realm.submit(&ANN, &[2, 3], &["sh", "-c", "echo secret"]);
     realm.ended(&id);
@@ -238,7 +247,7 @@ fn jobs_run_as_their_submitters_on_every_host() {
 #[test]
 fn a_user_who_is_another_or_nobody_on_a_host_is_told() {
     let Some(realm) = Realm::start() else { return };
-    let (one, three) = (realm.spread.hosts.name(1), realm.spread.hosts.name(3));
+    let three = realm.spread.hosts.name(3);
     let refused = |user: &User, hosts: &[u32], words: &[&str]| {
         let ran = realm.common().join(format!("{}-ran", user.name));
         let script = format!("id -u >> {}; sleep 1", ran.display());
@@ -259,7 +268,6 @@ fn a_user_who_is_another_or_nobody_on_a_host_is_told() {
         let expected = format!("'{}' has the uid 64105 on host {three}, and 64104 on", ZOE.name);
         assert!(said.contains(&expected), "{said}");
     }
-    assert!(one != three);
     // Where they are who they are, their jobs run.
     for user in [&EVE, &ZOE] {
         let id = realm.submit(user, &[1, 2], &["sh", "-c", "id -u"]);
@@ -298,7 +306,7 @@ fn whatever_is_killed_nothing_of_any_user_is_left() {
     assert!(common::until(|| left(ANN.uids[0]) == 0));
     assert_eq!(left(BOB.uids[0]), 2);
     // The launcher of it is killed.
-    let launchers = realm.with(2, "hpvm run");
+    let launchers = kills::of_jobs(&realm.spread.folders(), false);
     assert_eq!(launchers.len(), 1);
     launchers.into_iter().for_each(|pid| common::kill(pid, libc::SIGKILL));
     let shown = realm.ended(&bob);
@@ -317,7 +325,9 @@ fn whatever_is_killed_nothing_of_any_user_is_left() {
     // The daemon of the first host and the supervisors are killed.
     let (ann, bob) = begin(&realm);
     realm.spread.kill(2);
-    realm.with(2, "hpvm stepd").into_iter().for_each(|pid| common::kill(pid, libc::SIGKILL));
+    let supervisors = kills::of_jobs(&realm.spread.folders(), true);
+    assert_eq!(supervisors.len(), 2);
+    supervisors.into_iter().for_each(|pid| common::kill(pid, libc::SIGKILL));
     realm.spread.again(2);
     for id in [&ann, &bob] {
         assert_eq!(realm.ended(id)["outcome"]["kind"], "node_lost");
