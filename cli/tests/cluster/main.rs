@@ -10,6 +10,7 @@ mod attacks;
 mod binding;
 mod config;
 mod doctor;
+mod first;
 mod further;
 mod groups;
 mod kills;
