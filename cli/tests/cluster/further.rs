@@ -1,6 +1,7 @@
 //! Ranks on the further hosts of a job: bound to the job's processors there, and held to its limits. On test hosts.
 
 use std::collections::BTreeSet;
+use std::io::Read;
 
 use hpvm_launch::place::affinity;
 use serde_json::Value;
@@ -92,4 +93,86 @@ fn ranks_are_bound_on_every_host() {
     let id = submit(&spread, &["-N", "3", "--cpu-bind=none", "sh", "-c", tell]);
     assert_eq!(ended(&spread, &id)["exit_code"], 0);
     (0..3).for_each(|rank| assert_eq!(bound(&id, rank), affinity::allowed().unwrap()));
+}
+
+/// A user of the host who takes names of sockets at which a job is confined before the job is there, as many as could
+/// be thought of: some answer, others take no connection. They also have memory that goes by the job's mark.
+const SQUATTER: &str = r#"
+import socket, sys
+mark, host = sys.argv[1:]
+kept, ballast = [], b"x" * (200 << 20)
+names = ["hpvm-confine-" + mark]
+names += [f"hpvm-confine-{mark}/{h}/{n:016x}" for h in (host, "", "x") for n in range(20)]
+for number, name in enumerate(names):
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind("\0" + name)
+    listener.listen(0)
+    kept.append(listener)
+    for _ in range(number % 2 * 5):
+        waits = socket.socket(socket.AF_UNIX)
+        waits.setblocking(False)
+        try: waits.connect("\0" + name)
+        except BlockingIOError: pass
+        kept.append(waits)
+print("ready", flush=True)
+while True:
+    stream, _ = kept[0].accept()
+    stream.send(b"1")
+    kept.append(stream)
+"#;
+
+/// The squatter at work on a host; killed when this is dropped.
+struct Squatter(std::process::Child);
+
+impl Squatter {
+    fn start(spread: &Spread, host: u32, mark: &str) -> Squatter {
+        let name = spread.hosts.name(host);
+        let mut command = spread.hosts.command(host, "setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+        // Others may have theirs where only their own user comes.
+        command.args(["/usr/bin/python3", "-c"]);
+        command.args([SQUATTER, mark, &name]).env("HPVM_JOB_ID", mark);
+        let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let mut line = [0; 6];
+        child.stdout.as_mut().unwrap().read_exact(&mut line).unwrap();
+        Squatter(child)
+    }
+}
+
+impl Drop for Squatter {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn another_user_of_a_host_cannot_keep_a_job_from_its_limits() {
+    let Some(spread) = Spread::start() else { return };
+    let hosts = format!("{},{}", spread.hosts.name(2), spread.hosts.name(3));
+    let words = ["-N", "2", "-w", &hosts, "--mem", "150M", "sh", "-c"];
+    let job = |what: &str| submit(&spread, &[&words[..], &[what]].concat());
+    let id = job("echo $HPVM_JOB_ID");
+    ended(&spread, &id);
+    let text = spread.good(&["logs", &id]);
+    let marks = text.lines().next().unwrap().split('/').next().unwrap().to_string();
+    let marks = marks.strip_suffix(&id).unwrap_or_else(|| panic!("job {id} in {text}"));
+    let next = |id: &str| format!("{marks}{}", id.parse::<i64>().unwrap() + 1);
+    // The stranger's memory is not the job's.
+    let squatter = Squatter::start(&spread, 3, &next(&id));
+    let id = job("echo $PMI_RANK $(grep Cpus_allowed_list /proc/self/status); sleep 1");
+    let shown = ended(&spread, &id);
+    assert_eq!(shown["exit_code"], 0, "{shown}");
+    // It was confined before its first instruction.
+    let text = spread.good(&["logs", &id]);
+    for (rank, share) in shown["allocation"].as_array().unwrap().iter().enumerate() {
+        let line = format!("{rank} Cpus_allowed_list: {}", share["processors"][0]);
+        assert!(text.lines().any(|said| said == line), "no '{line}' in {text}: {shown}");
+    }
+    drop(squatter);
+    let _squatter = Squatter::start(&spread, 3, &next(&id));
+    let eats = "python3 -c 'import time\nx = b\"x\" * (300 << 20)\ntime.sleep(3)'";
+    let id = job(&format!("if [ $PMI_RANK = 1 ]; then {eats}; fi"));
+    let shown = ended(&spread, &id);
+    assert_eq!(shown["outcome"]["kind"], "memory_limit", "{shown}");
 }

@@ -3,8 +3,10 @@
 //! `HPVM_TEST_SEED=n` repeats a run, `HPVM_TEST_ROUNDS=n` makes it longer.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
+use hpvm_queue::stepd::record::{self, Folder};
 use serde_json::Value;
 
 use crate::common;
@@ -38,14 +40,25 @@ pub fn job(ledger: &str, pause: u64) -> String {
     )
 }
 
-/// A supervisor, or the launcher under one.
-pub fn victim(server: &Server, random: &mut Random, supervisor: bool) -> Option<i32> {
-    let wanted = |line: &str| match supervisor {
-        true => line.contains(" stepd "),
-        false => line.contains(" run --bind-to none "),
+/// The supervisors of jobs that run, or the launchers under them, by what they have recorded in these data folders.
+pub fn of_jobs(data: &[PathBuf], supervisors: bool) -> Vec<i32> {
+    let folders = data.iter().flat_map(|data| std::fs::read_dir(data.join("jobs")));
+    let folders = folders.flatten().flatten().map(|entry| Folder(entry.path()));
+    let of = |folder: Folder| {
+        // A record that is being made or removed is that of no job that runs.
+        let supervisor = record::holder(&folder).ok().flatten()?;
+        let launch = record::read(&folder).ok().flatten()?.launch;
+        match supervisors {
+            true => Some(supervisor),
+            false => launch.filter(|l| record::start_time(l.pid) == Some(l.start)).map(|l| l.pid),
+        }
     };
-    let found: Vec<i32> =
-        server.job_processes().into_iter().filter(|(_, l)| wanted(l)).map(|(pid, _)| pid).collect();
+    folders.filter_map(of).collect()
+}
+
+/// One of them.
+pub fn victim(data: &[PathBuf], random: &mut Random, supervisor: bool) -> Option<i32> {
+    let found = of_jobs(data, supervisor);
     let count = found.len() as u64;
     (count > 0).then(|| found[random.below(count) as usize])
 }
@@ -73,7 +86,7 @@ fn whatever_is_killed_no_job_is_lost_and_none_runs_twice() {
                 server.begin();
             }
             kind @ (1 | 2) => {
-                if let Some(pid) = victim(&server, &mut random, kind == 1) {
+                if let Some(pid) = victim(&[server.data()], &mut random, kind == 1) {
                     common::kill(pid, libc::SIGKILL);
                     killed_jobs += 1;
                 }

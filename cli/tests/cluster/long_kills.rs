@@ -6,6 +6,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use hpvm_launch::executor::guardian;
+use hpvm_launch::remote::start::SUBCOMMAND;
+use hpvm_queue::stepd::family;
 use serde_json::Value;
 
 use crate::common;
@@ -54,15 +57,26 @@ impl Run {
 
     /// Kills something of a job: a supervisor, a launcher, an agent.
     fn kill_of_job(&mut self) {
-        let wanted = [" stepd ", " run --bind-to none ", "hpvm agent"];
-        let wanted = wanted[self.random.below(3) as usize];
-        let on = |host| self.spread.hosts.processes(host);
-        let all = (1..=3).flat_map(on).filter(|(_, line)| line.contains(wanted));
-        let found: Vec<i32> = all.map(|(pid, _)| pid).collect();
+        let found = match self.random.below(3) {
+            2 => self.agents(),
+            kind => kills::of_jobs(&self.spread.folders(), kind == 0),
+        };
         if !found.is_empty() {
             common::kill(found[self.random.below(found.len() as u64) as usize], libc::SIGKILL);
             self.killed += 1;
         }
+    }
+
+    /// The launchers' agents, on all hosts.
+    fn agents(&self) -> Vec<i32> {
+        let guards = |pid: i32| family::name_of(pid).as_deref() == Some(guardian::NAME);
+        let is_agent = |line: &str| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            words.len() == 2 && words[0].ends_with("/hpvm") && words[1] == SUBCOMMAND
+        };
+        let all = (1..=3).flat_map(|host| self.spread.hosts.processes(host));
+        let agents = all.filter(|(pid, line)| is_agent(line) && !guards(*pid));
+        agents.map(|(pid, _)| pid).collect()
     }
 
     fn kill_service(&mut self) {
@@ -132,10 +146,8 @@ fn whatever_is_killed_for_minutes_no_job_is_lost_and_none_runs_twice() {
     let logs = |id: i64| run.spread.good(&["logs", &id.to_string()]);
     kills::check(&jobs, logs, &run.ledger, seed, &run.submitted, run.killed);
     for host in 1..=3 {
-        let of_jobs = |line: &str| {
-            [" stepd ", " run --bind-to", "agent", "bash -c"].iter().any(|w| line.contains(w))
-        };
-        let left = || run.spread.hosts.processes(host).iter().any(|(_, line)| of_jobs(line));
+        let all = || run.spread.hosts.processes(host).into_iter();
+        let left = || all().any(|(pid, _)| !run.spread.is_service(pid));
         assert!(
             common::until(|| !left()),
             "on host {host}: {:?}",

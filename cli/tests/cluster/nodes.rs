@@ -66,6 +66,12 @@ impl Cluster {
         self.server.dir.path().join(&self.nodes[number].0)
     }
 
+    /// The data folders of the server and of its hosts.
+    fn folders(&self) -> Vec<PathBuf> {
+        let hosts = (0..self.nodes.len()).map(|number| self.data(number));
+        hosts.chain([self.server.data()]).collect()
+    }
+
     fn hosts(&self) -> Vec<Value> {
         let value: Value = serde_json::from_str(&self.server.good(&["nodes", "--json"])).unwrap();
         value["hosts"].as_array().unwrap().clone()
@@ -308,7 +314,7 @@ fn whatever_is_killed_on_any_host_no_job_is_lost_and_none_runs_twice() {
                 cluster.begin(number);
             }
             kind @ (3 | 4) => {
-                if let Some(pid) = kills::victim(&cluster.server, &mut random, kind == 3) {
+                if let Some(pid) = kills::victim(&cluster.folders(), &mut random, kind == 3) {
                     common::kill(pid, libc::SIGKILL);
                     killed += 1;
                 }
@@ -327,42 +333,92 @@ fn whatever_is_killed_on_any_host_no_job_is_lost_and_none_runs_twice() {
 pub struct Spread {
     pub hosts: Hosts,
     pub dir: tempfile::TempDir,
+    /// The `hpvm` of all of them.
+    pub program: PathBuf,
+    /// Of the server, beside the usual ones.
+    pub flags: Vec<String>,
+    /// Whether jobs reach other hosts by ssh.
+    pub ssh: bool,
     /// The server, then `hpvm node` of the other hosts.
     processes: Vec<Child>,
-    token: String,
+    pub token: String,
 }
 
 impl Spread {
     pub fn start() -> Option<Spread> {
-        let hosts = Hosts::up(3, &[])?;
-        let dir = tempfile::tempdir().unwrap();
-        let mut spread = Spread { hosts, dir, processes: Vec::new(), token: String::new() };
-        spread.processes.push(spread.serve());
-        let socket = spread.data().join("server.sock");
-        assert!(common::until(|| socket.exists() && !spread.fingerprint().is_empty()));
-        let token = spread.good(&["token", "create", "nodes", "--scope", "node"]);
-        spread.token = token.trim().to_string();
-        spread.processes.extend([2, 3].map(|host| spread.node(host)));
-        let up = |text: &str| text.matches("\"state\":\"up\"").count() == 3;
-        assert!(common::until(|| up(&spread.good(&["nodes", "--json"]))));
+        let mut spread = Spread::new(&[])?;
+        spread.begin();
+        spread.begin_nodes();
         Some(spread)
+    }
+
+    /// Three hosts; nothing runs there yet.
+    pub fn new(options: &[&str]) -> Option<Spread> {
+        let hosts = Hosts::up(3, options)?;
+        let (dir, program) = (tempfile::tempdir().unwrap(), env!("CARGO_BIN_EXE_hpvm").into());
+        let (flags, ssh) = (Vec::new(), options.contains(&"--ssh"));
+        let (processes, token) = (Vec::new(), String::new());
+        Some(Spread { hosts, dir, program, flags, ssh, processes, token })
+    }
+
+    /// Starts the server.
+    pub fn begin(&mut self) {
+        self.processes.push(self.serve());
+        let socket = self.data().join("server.sock");
+        assert!(common::until(|| socket.exists() && !self.fingerprint().is_empty()));
+        let token = self.good(&["token", "create", "nodes", "--scope", "node"]);
+        self.token = token.trim().to_string();
+    }
+
+    /// Starts `hpvm node` of the other hosts.
+    pub fn begin_nodes(&mut self) {
+        let nodes = [2, 3].map(|host| self.node(host));
+        self.processes.extend(nodes);
+        self.all_up();
+    }
+
+    /// Blocks until the server has all three hosts.
+    pub fn all_up(&self) {
+        let up = |text: &str| text.matches("\"state\":\"up\"").count() == 3;
+        let told = || self.good(&["nodes", "--json"]);
+        assert!(common::until(|| up(&told())), "{}", told());
     }
 
     fn serve(&self) -> Child {
         let mut serve = self.on(1, &["serve", "--listen", "0.0.0.0:8421", "--data"]);
         let log = std::fs::File::create(self.dir.path().join("serve.log")).unwrap();
-        serve.arg(self.data()).stdout(log).spawn().unwrap()
+        serve.arg(self.data()).args(&self.flags).stdout(log).spawn().unwrap()
     }
 
     fn node(&self, host: u32) -> Child {
+        let mut command = self.node_command(host);
+        command.arg("--data").arg(self.node_data(host));
+        let log = std::fs::File::create(self.dir.path().join(format!("log{host}"))).unwrap();
+        command.stderr(log).spawn().unwrap()
+    }
+
+    /// `hpvm node` of a host without its data folder.
+    pub fn node_command(&self, host: u32) -> Command {
         let url = format!("https://{}:8421", self.hosts.name(1));
         let fingerprint = self.fingerprint();
         let args = ["node", "--cpus", "2", "--server", &url, "--fingerprint", &fingerprint];
         let mut command = self.on(host, &args);
-        command.env("HPVM_TOKEN", &self.token).arg("--data");
-        command.arg(self.dir.path().join(format!("node{host}")));
-        let log = std::fs::File::create(self.dir.path().join(format!("log{host}"))).unwrap();
-        command.stderr(log).spawn().unwrap()
+        command.env("HPVM_TOKEN", &self.token);
+        command
+    }
+
+    pub fn node_data(&self, host: u32) -> PathBuf {
+        self.dir.path().join(format!("node{host}"))
+    }
+
+    /// The data folders of the server and of the other hosts.
+    pub fn folders(&self) -> Vec<PathBuf> {
+        vec![self.data(), self.node_data(2), self.node_data(3)]
+    }
+
+    /// Whether a process is the server or `hpvm node` of a host.
+    pub fn is_service(&self, pid: i32) -> bool {
+        self.processes.iter().any(|child| child.id() as i32 == pid)
     }
 
     /// Kills the server (host 1) or `hpvm node` of a host.
@@ -386,9 +442,13 @@ impl Spread {
 
     /// `hpvm` on a host.
     pub fn on(&self, host: u32, args: &[&str]) -> Command {
-        let mut command = self.hosts.command(host, env!("CARGO_BIN_EXE_hpvm"));
+        let mut command = self.hosts.command(host, &self.program);
         command.args(args).env("HPVM_SERVER", self.data()).stdin(Stdio::null());
-        command.env("HPVM_LAUNCH_AGENT", Hosts::agent()).current_dir(self.dir.path());
+        if !self.ssh {
+            command.env("HPVM_LAUNCH_AGENT", Hosts::agent());
+        }
+        command.env("HPVM_SERVE_CONFIG", "/dev/null").env("HPVM_NODE_CONFIG", "/dev/null");
+        command.current_dir(self.dir.path());
         command
     }
 

@@ -207,7 +207,7 @@ fn whatever_is_killed_all_jobs_succeed_in_the_end() {
                 server.begin();
             }
             kind => {
-                if let Some(pid) = victim(&server, &mut random, kind == 1) {
+                if let Some(pid) = victim(&[server.data()], &mut random, kind == 1) {
                     common::kill(pid, libc::SIGKILL);
                 }
             }

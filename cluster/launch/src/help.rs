@@ -173,6 +173,15 @@ const VARIABLES_READ: &[(&str, &str)] = &[
          in the job without -H; see HPVM_QUEUE_JOB_ID",
     ),
     (
+        "HPVM_QUEUE_UID",
+        "set by hpvm serve --system for its jobs: the number of their user, and mpirun starts no rank as another one \
+         on a further host",
+    ),
+    (
+        "HPVM_QUEUE_UMASK",
+        "set by hpvm's queue for its jobs: the file mode creation mask that ranks have on further hosts, too, in octal",
+    ),
+    (
         "HPVM_SERVER",
         "read by hpvm submit, queue and their like: the address or socket of the server to speak to. Default: \
          your own one on this machine",

@@ -378,13 +378,9 @@ fn local_images(
 
 /// Sixteen random bytes in hexadecimal, which only this job's ranks get to know.
 fn random_key() -> Result<String, LaunchError> {
-    let mut bytes = [0_u8; 16];
-    // SAFETY: the buffer is writable for its length.
-    let count = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-    if count != bytes.len() as isize {
-        let error = std::io::Error::last_os_error();
-        return Err(LaunchError::system("cannot get random bytes for the job's key", &error));
-    }
+    let bytes: [u8; 16] = sys::random().map_err(|error| {
+        LaunchError::system("cannot get random bytes for the job's key", &error)
+    })?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 

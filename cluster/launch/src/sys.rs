@@ -115,6 +115,15 @@ pub fn pidfd(pid: libc::pid_t) -> io::Result<OwnedFd> {
     own(fd as libc::c_int)
 }
 
+/// Random bytes, as the kernel makes them for secrets.
+pub fn random<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    // SAFETY: the buffer is writable for its length.
+    let count = check_size(unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), N, 0) })?;
+    // So few bytes come at once or not at all.
+    if count == N { Ok(bytes) } else { Err(io::ErrorKind::Interrupted.into()) }
+}
+
 /// Sends a signal; a target that is gone is no error worth telling.
 pub fn kill(pid: libc::pid_t, signal: i32) {
     // SAFETY: the call takes two integers.

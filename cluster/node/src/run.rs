@@ -8,8 +8,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use hpvm_monitor::Sampler;
 use hpvm_queue::attempt::Attempt;
-use hpvm_queue::driver::{Confinement, Driver, Embedded, Settings};
-use hpvm_queue::job::JobId;
+use hpvm_queue::driver::{Confinement, Driver, Embedded, Settings, account_for};
+use hpvm_queue::job::{JobId, Outcome, OutcomeKind};
 use hpvm_queue::node::{Capacity, Daemon, Deed, Looks, Newest, Orders, Parts, Report, Work};
 use hpvm_queue::processors::Processors;
 use hpvm_queue::stepd::family;
@@ -327,12 +327,19 @@ impl Node {
     fn take(&mut self, work: Work) -> std::io::Result<()> {
         let id = work.job.attempt();
         let recorded = self.disk.put_work(&work);
+        // Of a job that begins here its supervisor tells it.
+        let place = self.jobs.as_ref().map(|jobs| &jobs.place).filter(|place| place.system);
+        let stranger =
+            place.filter(|_| work.part).and_then(|place| account_for(&work.job, &place.host).err());
         self.works.insert(id, work);
         if let Err(error) = recorded {
             // Without its record a life after this one would not find it: it is not started.
             let text = format!("host {} cannot record it: {error}", self.options.name);
             self.daemon.stands(id, hpvm_queue::driver::Standing::Later(text));
             return Err(error);
+        }
+        if let Some(text) = stranger {
+            self.daemon.part_ended(id, Outcome::of(OutcomeKind::FailedToStart).with(text));
         }
         self.confine_parts();
         self.look_after(id);

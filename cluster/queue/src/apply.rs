@@ -203,7 +203,7 @@ pub mod tests {
             waiting: None,
         };
         let spec = JobSpec { command: vec!["x".into()], ..JobSpec::default() };
-        Job { summary, spec, allocation: Vec::new() }
+        Job { summary, spec, allocation: Vec::new(), uid: None }
     }
 
     fn events() -> impl Strategy<Value = Event> {

@@ -412,6 +412,9 @@ pub struct Job {
     /// jobs of another queue.
     #[serde(default)]
     pub allocation: Vec<Share>,
+    /// The number of its user on the server's host, for other hosts of system mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<u32>,
 }
 
 impl Job {

@@ -8,7 +8,9 @@ import { stored } from "../state/stored";
 export interface Key {
   keys: string;
   does: string;
-  run: () => void;
+  /// Without it the key is only told of in the help panel: what has the focus answers it itself, and nobody keeps it from
+  /// doing so.
+  run?: (() => void) | undefined;
 }
 
 export interface Group {
@@ -35,7 +37,7 @@ export function useKeys(title: string, keys: readonly Key[]): void {
   useLayoutEffect(() => {
     const group: Group = {
       title,
-      keys: latest.current.map((key, i) => ({ ...key, run: () => latest.current[i]?.run() })),
+      keys: latest.current.map((key, i) => ({ ...key, run: key.run && (() => latest.current[i]?.run?.()) })),
     };
     groups.value = [...groups.value, group];
     return () => {
@@ -55,11 +57,11 @@ function press(event: KeyboardEvent): void {
   const sequence = first && event.timeStamp - first.at < SEQUENCE_MS ? `${first.key} ${event.key}` : "";
   first = undefined;
   // What was added last is nearest to the reader.
-  const all = groups.value.toReversed().flatMap((group) => group.keys);
+  const all = groups.value.toReversed().flatMap((group) => group.keys).filter((key) => key.run);
   const found = all.find((key) => key.keys === sequence) ?? all.find((key) => key.keys === event.key);
   if (found) {
     event.preventDefault();
-    found.run();
+    found.run?.();
   } else if (all.some((key) => key.keys.startsWith(`${event.key} `))) {
     first = { key: event.key, at: event.timeStamp };
   }

@@ -35,7 +35,7 @@ export function Jobs() {
   const [active, setActive] = useActive(rows);
   useKeys("Jobs", [
     { keys: "n", does: "submit a job", run: () => go("/submit") },
-    { keys: "Enter", does: "open the active row (in the table, which arrows or j and k move)", run: () => {} },
+    { keys: "Enter", does: "open the active row (in the table, which arrows or j and k move)" },
   ]);
   return (
     <div class="fill">

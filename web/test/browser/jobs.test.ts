@@ -58,6 +58,13 @@ browserTest(
     await page.getByRole("heading", { name: "Job 1 job1" }).waitFor();
     await page.goBack();
     await grid.waitFor();
+    // Elsewhere on the page Enter is for what has the focus.
+    await page.getByRole("button", { name: "state:failed" }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "state:failed", pressed: true }).waitFor();
+    await page.getByRole("link", { name: "Hosts" }).focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("region", { name: "Hosts" }).waitFor();
   },
 );
 

@@ -2,9 +2,10 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { report } from "../mock/data";
 import { becomes, idle } from "./harness";
 import { PREFIX, realTest } from "./real";
 
@@ -90,4 +91,49 @@ realTest("real: the rank map of a ring is what the ranks counted themselves, and
   const none = page.getByText("the kernel permits no events");
   await events.getByRole("row", { name: /minor-faults/ }).or(none).waitFor();
   if ((await none.count()) === 0) assert.equal(await events.getByRole("columnheader", { name: /rank/ }).count(), 4);
+});
+
+realTest("real: reports that jobs have written are listed, opened, compared and taken home", async ({ page }, real) => {
+  for (const [name, latency] of [["slow", 1.1], ["fast", 0.5]] as const) {
+    writeFileSync(join(real.folder, name), report(name, [latency, latency * 1.01, latency * 1.02]));
+    real.hpvm("submit", "--wait", "-J", "evaluation", "--wrap", `cat ${name}`);
+  }
+  await page.goto(`${real.origin}/reports`);
+  await page.getByLabel("Compare report 2").waitFor();
+  // One that ends while the page looks, and one that has written none.
+  real.hpvm("submit", "-J", "evaluation", "echo", "no page");
+  await page.getByRole("row", { name: /Report 3/ }).filter({ hasText: "done" }).waitFor();
+  await page.getByRole("link", { name: "Report 1" }).click();
+  await page.frameLocator("iframe").getByRole("heading", { name: "Evaluation of slow" }).waitFor();
+  const download = page.waitForEvent("download");
+  await page.getByRole("link", { name: "Download" }).click();
+  const file = await download;
+  assert.equal(file.suggestedFilename(), "report-1.html");
+  assert.equal(readFileSync(await file.path(), "utf8"), readFileSync(join(real.folder, "slow"), "utf8"));
+  await page.goBack();
+  await page.getByLabel("Compare report 2").check();
+  await page.getByLabel("Compare report 1").check();
+  await page.getByRole("button", { name: "Compare two" }).click();
+  await page.getByRole("heading", { name: "1 of 2 values changed" }).waitFor();
+  await page.getByRole("row", { name: /latency latency, 2 ranks, 8 B .* better/ }).waitFor();
+  await page.goto(`${real.origin}/reports/3`);
+  await page.getByText("job 3 has written no report").waitFor();
+});
+
+realTest("real: an evaluation is started from the page, and cancelled", async ({ page }, real) => {
+  await page.goto(`${real.origin}/reports`);
+  await page.getByRole("button", { name: "Start evaluation" }).click();
+  await page.getByRole("heading", { name: "Report 1" }).waitFor();
+  await page.getByText("It is being measured").waitFor();
+  await page.getByRole("link", { name: "What it does now" }).click();
+  // Its first words are there while it measures.
+  await page.getByRole("heading", { name: "Job 1 evaluation" }).waitFor();
+  await becomes(page, () => real.hpvm("logs", "-e", "1"), (said) => said.length > 0);
+  const { spec } = JSON.parse(real.hpvm("show", "--json", "1")) as { spec: { script: string; ranks: number } };
+  assert.match(spec.script, /bench report --quick -o -/);
+  real.hpvm("cancel", "1");
+  await page.locator("header").getByText("cancelled", { exact: true }).waitFor();
+  await page.goto(`${real.origin}/reports/1`);
+  // What was measured until then, if anything was.
+  await page.getByText("job 1 has written no report").or(page.getByTitle("Report 1")).waitFor();
 });

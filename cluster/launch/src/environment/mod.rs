@@ -41,6 +41,10 @@ pub const JOB_ID: &str = "HPVM_JOB_ID";
 pub const NODELIST: &str = "HPVM_NODELIST";
 /// The variable with the number of the host in a job of several hosts.
 pub const NODE: &str = "HPVM_NODE";
+/// The number of the user as whom all ranks of a job of a queue run, on every host.
+pub const QUEUE_UID: &str = "HPVM_QUEUE_UID";
+/// The file mode creation mask of a job of a queue, in octal digits.
+pub const QUEUE_UMASK: &str = "HPVM_QUEUE_UMASK";
 /// The variable by which ranks count what they send to whom: 1.
 pub const MONITOR: &str = "HPVM_MONITOR";
 /// The variable that says where ranks record what they call, the library that does so, and the variable by which it is loaded.

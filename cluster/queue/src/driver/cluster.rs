@@ -50,31 +50,31 @@ impl Cluster {
             .extend(Confinement::start(self.local.place(), job, tell).ok().map(|made| (id, made)));
     }
 
-    /// The limit for which one of its further hosts has ended the job, if one has.
-    fn limit(&mut self, job: &Job) -> Option<Outcome> {
+    /// Why one of its further hosts has ended the job, if one has.
+    fn reason(&mut self, job: &Job) -> Option<Outcome> {
         let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let here = told.get(&job.attempt()).cloned();
-        here.or_else(|| self.fleet.limit(job)).filter(confine::is_limit)
+        here.or_else(|| self.fleet.end_elsewhere(job)).filter(confine::is_reason)
     }
 
     /// How a job of several hosts stands, with regard to what its further hosts tell.
     fn of_all(&mut self, job: &Job, first: Standing) -> Standing {
-        let limit = self.limit(job);
-        match (first, limit) {
+        let reason = self.reason(job);
+        match (first, reason) {
             (Standing::Ended(outcome, at), _) if outcome.is_success() => {
                 Standing::Ended(outcome, at)
             }
-            (Standing::Ended(_, at), Some(limit)) => Standing::Ended(limit, at),
+            (Standing::Ended(_, at), Some(reason)) => Standing::Ended(reason, at),
             (Standing::Ended(outcome, at), None) => {
                 let seen = *self.ended.entry(job.attempt()).or_insert_with(Instant::now);
                 match seen.elapsed() < TELLS_WITHIN {
-                    true => Standing::Later("its hosts may tell that a limit has ended it".into()),
+                    true => Standing::Later("its hosts may tell why it has ended".into()),
                     false => Standing::Ended(outcome, at),
                 }
             }
             (Standing::Runs, Some(_)) => {
                 // A script may go on without its ranks.
-                self.cancel(job, "the queue, for a limit");
+                self.cancel(job, "the queue, for what another host of it tells");
                 Standing::Runs
             }
             (standing, _) => standing,
@@ -105,7 +105,7 @@ impl Driver for Cluster {
                 self.fleet.standing(job)
             }
         };
-        match confine::has_limits(job) {
+        match confine::may_be_ended(job, self.local.place().system) {
             true => self.of_all(job, standing),
             false => standing,
         }

@@ -13,7 +13,7 @@ use std::os::unix::net::UnixListener;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::embedded::{Settings, account_of, processors_on};
+use super::embedded::{Settings, account_for, processors_on};
 use crate::job::{Job, Outcome, OutcomeKind};
 use crate::processors;
 use crate::stepd::cgroup::{self, Bounds, Group};
@@ -25,16 +25,20 @@ use hpvm_launch::sys;
 
 /// How often limits are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How many are answered before that is done.
+const ANSWERS: usize = 64;
 
-/// Whether a job may have been ended on a further host for a limit, which is told soon then.
-pub fn has_limits(job: &Job) -> bool {
-    job.allocation.len() > 1
-        && (job.spec.memory_bytes.or(job.spec.max_processes.map(u64::from))).is_some()
+/// Whether a job may have been ended on a further host, which is told soon then: for a limit, or since its user is
+/// another one there.
+pub fn may_be_ended(job: &Job, system: bool) -> bool {
+    let limit = job.spec.memory_bytes.or(job.spec.max_processes.map(u64::from));
+    job.allocation.len() > 1 && (system || limit.is_some())
 }
 
-/// Whether it is over for a limit.
-pub fn is_limit(outcome: &Outcome) -> bool {
-    matches!(outcome.kind, OutcomeKind::MemoryLimit | OutcomeKind::ProcessLimit)
+/// Whether it is over for such a reason.
+pub fn is_reason(outcome: &Outcome) -> bool {
+    use OutcomeKind::{FailedToStart, MemoryLimit, ProcessLimit};
+    matches!(outcome.kind, FailedToStart | MemoryLimit | ProcessLimit)
 }
 
 /// Ranks that are confined as long as it is there. When it is dropped they go on, and the kernel keeps what it keeps.
@@ -57,7 +61,7 @@ impl Confinement {
         // SAFETY: the call has no arguments and cannot fail.
         let own = unsafe { libc::geteuid() };
         let user = match place.system {
-            true => account_of(&job.summary.user).map_err(io::Error::other)?.uid,
+            true => account_for(job, &host).map_err(io::Error::other)?.uid,
             false => own,
         };
         let processors = processors_on(job, &host);
@@ -72,18 +76,16 @@ impl Confinement {
         let home = cgroup::home(std::process::id() as i32).ok();
         let group = home.and_then(|home| Group::make(&home, &name, &bounds).ok());
         let bound = processors::kernel_set(&processors);
-        let listener = UnixListener::bind_addr(&confine::address(&mark)?)?;
-        listener.set_nonblocking(true)?;
+        let listener = confine::listen(&mark, &host)?;
         let (read, stop) = sys::pipe()?;
         let agents = BTreeMap::new();
         let mut confined = Confined { host, user, bounds, group, bound, agents };
         let body = move || {
-            // Of an hpvm before us that has ended, or that did not answer.
+            // Of an hpvm before us that has ended, or that did not answer. Anybody may have the mark in their
+            // environment, and what they use is not the job's.
             let found = guardian::processes_of(&guardian::marks(&mark, None));
-            found
-                .into_iter()
-                .filter(|pid| family::is_here(*pid))
-                .for_each(|pid| confined.take(pid));
+            let here = |pid: &i32| family::is_here(*pid) && family::user_of(*pid) == Some(user);
+            found.into_iter().filter(here).for_each(|pid| confined.take(pid));
             confined.run(&listener, &read, told);
         };
         let thread = std::thread::Builder::new().name("confine".into()).spawn(body)?;
@@ -124,19 +126,23 @@ impl Confined {
                 }
                 return;
             }
-            while let Ok((mut stream, _)) = listener.accept() {
-                if let Some((pid, _)) =
-                    confine::peer(&stream).filter(|(_, user)| *user == self.user)
-                {
-                    self.take(pid);
-                    // One that has gone away needs no answer.
-                    let _ = stream.write_all(b"1");
-                }
-            }
+            self.answer(listener);
             if let Some(outcome) = told.as_ref().and_then(|_| self.over()) {
                 self.kill();
                 let outcome = self.here(outcome);
                 told.take().into_iter().for_each(|told| told(outcome.clone()));
+            }
+        }
+    }
+
+    /// Confines those who ask for it.
+    fn answer(&mut self, listener: &UnixListener) {
+        // Not all of them at once: whoever asks without end keeps nobody from looking at the limits.
+        for mut stream in listener.incoming().take(ANSWERS).map_while(Result::ok) {
+            if let Some((pid, _)) = confine::peer(&stream).filter(|(_, user)| *user == self.user) {
+                self.take(pid);
+                // One that has gone away needs no answer.
+                let _ = stream.write_all(b"1");
             }
         }
     }

@@ -17,7 +17,7 @@ use crate::stepd::record::{self, Claim, End, Folder, Lock, Record, Seen};
 use crate::stepd::{cgroup, family};
 use crate::time::Stamp;
 use crate::{check, describe};
-use hpvm_launch::environment::{JOB_ID, MONITOR, NODELIST};
+use hpvm_launch::environment::{JOB_ID, MONITOR, NODELIST, QUEUE_UID, QUEUE_UMASK};
 use hpvm_launch::restart::COUNT;
 
 /// How often a supervisor is started that ends without claiming its job, before the job is given up.
@@ -55,6 +55,21 @@ pub fn account_of(user: &str) -> Result<Account, String> {
             "jobs run as their submitters, and '{user}' is no user of host {}",
             hpvm_launch::hosts::local_name()
         )),
+    }
+}
+
+/// The same for a job on this host, which calls itself so. A user of the same name who has another number here is
+/// another user.
+pub fn account_for(job: &Job, host: &str) -> Result<Account, String> {
+    let name = &job.summary.user;
+    let account = account_of(name)?;
+    match job.uid {
+        Some(uid) if uid != account.uid => Err(format!(
+            "jobs run as the same user on all hosts, and '{name}' has the uid {} on host {host}, and {uid} on \
+             the server's: give the account one number everywhere",
+            account.uid
+        )),
+        _ => Ok(account),
     }
 }
 
@@ -155,7 +170,7 @@ impl Settings {
             argv.extend(spec.command.iter().cloned());
         }
         let (stdout, stderr) = self.outputs(job);
-        let user = self.system.then(|| account_of(&job.summary.user)).transpose();
+        let user = self.system.then(|| account_for(job, &self.host)).transpose();
         let (user, refused) = match user {
             Ok(user) => (user, None),
             Err(text) => (None, Some(text)),
@@ -193,6 +208,13 @@ impl Settings {
         let mut set = |name: &str, value: String| env.insert(name.to_string(), value);
         set(JOB_ID, self.mark(job.attempt()));
         set("HPVM_QUEUE_JOB_ID", job.id().to_string());
+        // What its ranks on further hosts have to be told, since they come by ssh.
+        if let Some(user) = user {
+            set(QUEUE_UID, user.uid.to_string());
+        }
+        if let Some(umask) = job.spec.umask {
+            set(QUEUE_UMASK, format!("{umask:03o}"));
+        }
         if job.spec.max_restarts > 0 {
             set(COUNT, job.summary.restarts.to_string());
         }

@@ -8,7 +8,7 @@ mod watch;
 
 pub use cluster::Cluster;
 pub use confine::Confinement;
-pub use embedded::{Embedded, Settings, account_of, marks_of, processors_on, turn_of};
+pub use embedded::{Embedded, Settings, account_for, account_of, marks_of, processors_on, turn_of};
 
 use crate::attempt::Attempt;
 use crate::job::{Job, Outcome};

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 
 use super::pulse::{Beat, Pulses};
 use super::{Controller, Orders, Queue, Refused, Report, Version, Work};
+use crate::account;
 use crate::driver::Standing;
 use crate::job::{Job, JobId, Outcome, OutcomeKind, Share};
 use crate::policy::Resources;
@@ -325,7 +326,10 @@ impl Fleet {
         for (number, share) in job.allocation.iter().enumerate() {
             if self.nodes.get(&share.host).is_some_and(|node| !node.controller.wants(job.attempt()))
             {
-                let work = Work { job: Box::new(job.clone()), part: number > 0 };
+                let mut work = Work { job: Box::new(job.clone()), part: number > 0 };
+                if self.queue.system {
+                    work.job.uid = account::find(&job.summary.user).map(|account| account.uid);
+                }
                 self.order(&share.host, |controller| controller.want(work));
             }
         }
@@ -346,7 +350,7 @@ impl Fleet {
     }
 
     /// What its hosts behind the first have told of the end of their ranks, if one has.
-    pub fn limit(&self, job: &Job) -> Option<Outcome> {
+    pub fn end_elsewhere(&self, job: &Job) -> Option<Outcome> {
         let further = job.allocation.iter().skip(1);
         let of = |share: &Share| self.nodes.get(&share.host)?.controller.end_of(job.attempt());
         further.filter_map(of).next()

@@ -38,7 +38,7 @@ impl Slurm {
             summary.state = State::Ended;
             summary.cancelling = false;
             summary.ended = Some(now);
-            let job = Job { summary, spec: Default::default(), allocation: Vec::new() };
+            let job = Job { summary, spec: Default::default(), allocation: Vec::new(), uid: None };
             self.outcome(job, before, &mut failing)
         };
         before.iter().map(ended).collect()

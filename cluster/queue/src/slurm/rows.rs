@@ -111,7 +111,7 @@ fn row(line: &str, mark: &str, now: Stamp) -> Option<Job> {
         array: tasks,
         ..JobSpec::default()
     };
-    Some(Job { summary, spec, allocation: Vec::new() })
+    Some(Job { summary, spec, allocation: Vec::new(), uid: None })
 }
 
 /// The hosts of a list like `n[1-3],login`.

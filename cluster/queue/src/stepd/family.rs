@@ -134,6 +134,14 @@ pub fn memory_of_all(processes: &BTreeSet<i32>) -> u64 {
     processes.iter().filter_map(|pid| memory_of(*pid)).sum()
 }
 
+/// The user as whom a process runs.
+pub fn user_of(pid: i32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    // The real one, the effective one, and two more.
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
 /// The kernel's name of a process.
 pub fn name_of(pid: i32) -> Option<String> {
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;

@@ -301,7 +301,7 @@ fn insert(
         eligible: None,
         waiting: None,
     };
-    Ok(Job { summary, spec: new.spec.clone(), allocation: Vec::new() })
+    Ok(Job { summary, spec: new.spec.clone(), allocation: Vec::new(), uid: None })
 }
 
 /// Writes what events can change, if the job is still in the state it leaves.
@@ -354,7 +354,7 @@ fn one(db: &Connection, id: JobId) -> Result<Job, StoreError> {
         .map_err(|error| StoreError::Failed(format!("its description cannot be read: {error}")))?;
     let allocation = serde_json::from_str(&allocation)
         .map_err(|error| StoreError::Failed(format!("its allocation cannot be read: {error}")))?;
-    Ok(Job { summary, spec, allocation })
+    Ok(Job { summary, spec, allocation, uid: None })
 }
 
 /// A row of [`COLUMNS`].

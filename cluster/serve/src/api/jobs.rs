@@ -234,7 +234,7 @@ async fn validate(app: &App, new: New) -> Result<Validated, Problem> {
         eligible: None,
         waiting: None,
     };
-    let job = Job { summary, spec: new.spec, allocation: Vec::new() };
+    let job = Job { summary, spec: new.spec, allocation: Vec::new(), uid: None };
     let (estimated_start, _) = app.ask(move |manager| Ok(manager.estimate(job))).await?;
     Ok(Validated { command_line, estimated_start })
 }
