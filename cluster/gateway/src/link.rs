@@ -159,10 +159,8 @@ impl Gate {
                     link.broken(now);
                 }
                 Step::GiveUp(since) => {
-                    let (ours, theirs) = (
-                        &site.names[site.own as usize],
-                        &site.names[self.site as usize],
-                    );
+                    let (ours, theirs) =
+                        (&site.names[site.own as usize], &site.names[self.site as usize]);
                     let host =
                         self.state().peer.as_ref().map_or(String::new(), |(host, _)| host.clone());
                     return format!(

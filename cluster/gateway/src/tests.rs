@@ -123,7 +123,13 @@ fn ranks_of_other_spaces_use_the_same_link() {
             instruct(&line, &gateway.site, &gateway.gates).unwrap();
         }
         // What makes no sense is no reason to end.
-        for line in ["space 10 x 3 A,B;0x3", "space 10 5", "place 11 0 7,7,h,1.1.1.1/8", "place 9 0 x", "forget x"] {
+        for line in [
+            "space 10 x 3 A,B;0x3",
+            "space 10 5",
+            "place 11 0 7,7,h,1.1.1.1/8",
+            "place 9 0 x",
+            "forget x",
+        ] {
             instruct(line, &gateway.site, &gateway.gates).unwrap();
         }
     }
