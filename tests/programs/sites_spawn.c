@@ -6,9 +6,10 @@
  *   sites_spawn each HOSTS MORE     as spawn_multiple: one process on HOSTS, one on MORE
  *   sites_spawn refuse COUNT HOSTS  the call fails: its text is printed
  *   sites_spawn port                MPI_Comm_accept is refused on all ranks
- *   sites_spawn hold HOSTS FILE     as world with one process; then all wait, and FILE is made
+ *   sites_spawn hold HOSTS FILE     as world with one process; makes FILE and counts once more when that is gone
+ *   sites_spawn part HOSTS FILE     as world with two processes, which make FILE and go on alone: they count once more when it is gone
  *
- * HOSTS "-": nothing is said of hosts. The last line is "right PROCESSES SUM". */
+ * HOSTS "-": nothing is said of hosts. The last line is "right PROCESSES SUM", of processes that go on alone "alone PROCESSES". */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,20 @@ static void count(MPI_Comm between, int high, int value, int *size, int *all)
             die("a byte is wrong");
     MPI_Barrier(merged);
     MPI_Comm_free(&merged);
+}
+
+static void wait_for_end_of(const char *file)
+{
+    while (access(file, F_OK) == 0)
+        usleep(10000);
+}
+
+static void make(const char *file)
+{
+    FILE *made = fopen(file, "w");
+    if (!made)
+        die("cannot make the file");
+    fclose(made);
 }
 
 static MPI_Info on(const char *hosts)
@@ -74,9 +89,19 @@ static void child(MPI_Comm parent, int argc, char **argv)
     }
     count(parent, 1, 100, &size, &all);
     if (argc > 1 && strcmp(argv[1], "hold") == 0)
-        for (;;)
-            pause();
+        count(parent, 1, 100, &size, &all);
     MPI_Comm_disconnect(&parent);
+    if (argc > 1 && strcmp(argv[1], "part") == 0) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        if (rank == 0)
+            make(argv[2]);
+        MPI_Barrier(MPI_COMM_WORLD);
+        wait_for_end_of(argv[2]);
+        for (int i = 0; i < 20; i++)
+            MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        if (rank == 0)
+            printf("alone %d\n", sum);
+    }
 }
 
 int main(int argc, char **argv)
@@ -118,7 +143,7 @@ int main(int argc, char **argv)
             MPI_Comm_disconnect(&between);
         }
     } else {
-        char *chain[] = {"chain", argv[3], NULL}, *hold[] = {"hold", NULL};
+        char *chain[] = {"chain", argv[3], NULL}, *hold[] = {"hold", NULL}, *part[] = {"part", argv[3], NULL};
         if (strcmp(what, "world") == 0) {
             MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, atoi(argv[2]), on(argv[3]), 0, MPI_COMM_WORLD, &between, MPI_ERRCODES_IGNORE);
         } else if (strcmp(what, "chain") == 0) {
@@ -128,14 +153,18 @@ int main(int argc, char **argv)
             int most[] = {1, 1};
             MPI_Info infos[] = {on(argv[2]), on(argv[3])};
             MPI_Comm_spawn_multiple(2, commands, MPI_ARGVS_NULL, most, infos, 0, MPI_COMM_WORLD, &between, MPI_ERRCODES_IGNORE);
+        } else if (strcmp(what, "part") == 0) {
+            MPI_Comm_spawn(argv[0], part, 2, on(argv[2]), 0, MPI_COMM_WORLD, &between, MPI_ERRCODES_IGNORE);
         } else {
             MPI_Comm_spawn(argv[0], hold, 1, on(argv[2]), 0, MPI_COMM_WORLD, &between, MPI_ERRCODES_IGNORE);
         }
         count(between, 0, 1, &size, &all);
         if (strcmp(what, "hold") == 0) {
-            if (rank == 0)
-                fclose(fopen(argv[3], "w"));
-            MPI_Barrier(between);
+            if (rank == 0) {
+                make(argv[3]);
+                wait_for_end_of(argv[3]);
+            }
+            count(between, 0, 1, &size, &all);
         }
         MPI_Comm_disconnect(&between);
     }
