@@ -1,6 +1,6 @@
 //! `mpirun` as a rank of a job over several sites has started it, for `MPI_Comm_spawn`: it has the job's launcher start the real one, on
 //! the only machine that reaches all hosts, and passes on what that one and the rank say to each other
-//! ([`errands`](crate::executor::errands)).
+//! ([`errands`](crate::errands)).
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -8,7 +8,7 @@ use std::net::Shutdown;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
 
-use crate::executor::errands::Request;
+use crate::errands::Request;
 use crate::executor::streams::{self, DOOR};
 use crate::lifeline;
 use crate::sys;

@@ -20,6 +20,7 @@ pub mod dispatcher;
 pub mod display;
 pub mod environment;
 mod errand;
+pub mod errands;
 pub mod error;
 pub mod executor;
 pub mod family;

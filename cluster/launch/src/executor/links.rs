@@ -1,10 +1,10 @@
 //! The executor's dealings with agents on other hosts.
 
-use super::errands::End;
 use super::feed::Feed;
 use super::{Executor, Source};
 use crate::args::Input;
 use crate::dispatcher::Event;
+use crate::errands::End;
 use crate::output::sink::Sink;
 use crate::remote::frame::Frame;
 

@@ -39,7 +39,7 @@ use crate::remote::order::Order;
 use crate::remote::start::Starter;
 use crate::sys::{self, Epoll};
 use census::{Candidate, Census};
-use errands::Errands;
+use errands::Doing;
 use feed::Feed;
 use gateway::Orders;
 use guardian::Guardian;
@@ -201,7 +201,7 @@ struct Executor<'a> {
     shared: Option<Shared>,
     output_broken: bool,
     census: Census,
-    errands: Errands,
+    doing: Doing,
 }
 
 impl<'a> Executor<'a> {
@@ -225,7 +225,7 @@ impl<'a> Executor<'a> {
             shared: None,
             output_broken: false,
             census: Census::new(count as u32, plan.library.take()),
-            errands: Errands::default(),
+            doing: Doing::default(),
             plan,
             dispatcher,
             guardian,

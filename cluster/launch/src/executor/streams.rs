@@ -1,5 +1,5 @@
 //! Streams of bytes between processes of this host and the job's launcher, wherever that runs: in a job over several sites only its
-//! machine reaches all hosts, so ranks have it do what they cannot ([`family`](super::family)).
+//! machine reaches all hosts, so ranks have it do what they cannot ([`errands`](crate::errands)).
 //!
 //! A process asks at a *door*, a socket in the kernel's abstract name space that leaves nothing behind. Who may come in is seen by the
 //! kernel: processes of the same user.

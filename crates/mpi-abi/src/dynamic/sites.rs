@@ -1,7 +1,7 @@
 //! Jobs over several sites and the jobs that they spawn: at which site processes are, and who tells gateways of them.
 //!
 //! What a process cannot reach itself its job's launcher does, to whom a socket of this host leads, the *door*
-//! (`cluster/launch/src/executor/errands.rs`).
+//! (`cluster/launch/src/errands.rs`).
 
 use crate::runtime::{Entered, meet};
 use hpvm_fm::Rank;
