@@ -157,6 +157,8 @@ impl Executor<'_> {
         let ours = |name: &OsString| name.as_bytes().starts_with(b"HPVM_") && !is_foreign(name);
         command.envs(request.variables.iter().filter(|(name, _)| ours(name)).map(|(a, b)| (a, b)));
         command.env(lifeline::VARIABLE, "0").env(FAMILY, family.text()).env(JOB_ID, &self.plan.job);
+        // Of a job around ours, if there is one.
+        command.env_remove(streams::DOOR);
         match self.plan.node {
             Some(node) => command.env(NODE, node.to_string()),
             None => command.env_remove(NODE),
