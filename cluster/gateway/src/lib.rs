@@ -146,7 +146,29 @@ fn instruct(line: &str, site: &Site, gates: &[Gate]) -> Option<()> {
             let rank = words.next()?.parse().ok()?;
             site.told(rank, &Card::parse(words.next()?).ok()?);
         }
+        // Of what ranks of other jobs have said: what makes no sense costs them the gateway, and nobody else.
+        "space" | "place" | "forget" => drop(serve(line, site)),
         _ => return None,
+    }
+    Some(())
+}
+
+/// What the launcher says of ranks that are numbered by themselves: `space NUMBER KEY SIZE SITES`, `place NUMBER RANK CARD`,
+/// `forget NUMBER`. None: it makes no sense.
+fn serve(line: &str, site: &Site) -> Option<()> {
+    let mut words = line.split(' ');
+    let (verb, number) = (words.next()?, words.next()?.parse().ok()?);
+    match verb {
+        "space" => {
+            let key = JobKey::parse(words.next()?)?;
+            let size = words.next()?.parse().ok()?;
+            site.add(number, Sites::parse(words.next()?, size).ok()?, key);
+        }
+        "place" => {
+            let rank = words.next()?.parse().ok()?;
+            site.place(number, rank, &Card::parse(words.next()?).ok()?);
+        }
+        _ => site.forget(number),
     }
     Some(())
 }

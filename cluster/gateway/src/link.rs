@@ -78,7 +78,7 @@ impl Gate {
     }
 
     /// Queues a datagram of a rank of ours.
-    pub fn push(&self, src: u32, datagram: &[u8]) {
+    pub fn push(&self, src: u64, datagram: &[u8]) {
         let mut state = self.state();
         let was_empty = state.waiting.is_empty();
         state.waiting.push(src, datagram);
@@ -159,10 +159,8 @@ impl Gate {
                     link.broken(now);
                 }
                 Step::GiveUp(since) => {
-                    let (ours, theirs) = (
-                        &site.sites.names[site.own as usize],
-                        &site.sites.names[self.site as usize],
-                    );
+                    let (ours, theirs) =
+                        (&site.names[site.own as usize], &site.names[self.site as usize]);
                     let host =
                         self.state().peer.as_ref().map_or(String::new(), |(host, _)| host.clone());
                     return format!(

@@ -103,6 +103,53 @@ fn datagrams_go_from_site_to_site_and_strangers_change_nothing() {
     drop(held);
 }
 
+/// Ranks that are numbered by themselves, with a key of their own, use the same link; nobody does once they are forgotten.
+#[test]
+fn ranks_of_other_spaces_use_the_same_link() {
+    let (a, b) = (gateway(0, 1), gateway(1, 1));
+    a.gates[0].told("localhost", b.card.clone());
+    b.gates[0].told("localhost", a.card.clone());
+    let hex = JobKey::new([5; 16]).hex();
+    let card = |socket: &UdpSocket| {
+        let port = socket.local_addr().unwrap().port();
+        Card { port, ..a.card.clone() }.text()
+    };
+    let (first, second) = (rank(&a, 0), rank(&b, 2));
+    for gateway in [&a, &b] {
+        // The second of three is at the other site than rank 1 of the job.
+        instruct(&format!("space 9 {hex} 3 A,B;0x1,1x2"), &gateway.site, &gateway.gates).unwrap();
+        for (member, socket) in [(0, &first), (1, &second)] {
+            let line = format!("place 9 {member} {}", card(socket));
+            instruct(&line, &gateway.site, &gateway.gates).unwrap();
+        }
+        // What makes no sense is no reason to end.
+        for line in [
+            "space 10 x 3 A,B;0x3",
+            "space 10 5",
+            "place 11 0 7,7,h,1.1.1.1/8",
+            "place 9 0 x",
+            "forget x",
+        ] {
+            instruct(line, &gateway.site, &gateway.gates).unwrap();
+        }
+    }
+    let to = (Ipv4Addr::LOCALHOST, a.card.port);
+    let mut buffer = vec![0; 2000];
+    let mut comes = |number: u64| {
+        first.send_to(&datagram(5, 0, 1, number), to).unwrap();
+        second.recv_from(&mut buffer).is_ok()
+    };
+    assert!((1..1000).any(&mut comes), "nothing came");
+    let before = a.site.strangers();
+    // A key that nobody has told, and a rank of the space that is not of this site.
+    first.send_to(&datagram(6, 0, 1, 1), to).unwrap();
+    first.send_to(&datagram(5, 1, 2, 1), to).unwrap();
+    carried(&first, &a, &second, 0, 2);
+    assert_eq!(a.site.strangers() - before, 2);
+    instruct("forget 9", &a.site, &a.gates).unwrap();
+    assert!((2000..3000).any(&mut comes), "the last words of a space are carried");
+}
+
 #[test]
 fn a_replayed_datagram_moves_no_rank() {
     let (a, b) = (gateway(0, 1), gateway(1, 1));

@@ -260,6 +260,8 @@ impl Dispatcher {
             Event::Held { rank, service, port, held } => self.held(rank, service, port, held),
             // Only agents are told to hold what another has published.
             Event::HeldHere { .. } => {}
+            // The launcher's own are its executor's.
+            Event::Stream { .. } => {}
             Event::Found { question, port } => self.found(question, None, port),
             Event::Tick => self.tick(now),
         }

@@ -146,6 +146,11 @@ const VARIABLES_READ: &[(&str, &str)] = &[
         "0, set by MPI_Comm_spawn for the mpirun that it starts: standard input leads to the process that spawns",
     ),
     (
+        "HPVM_FAMILY",
+        "set by the mpirun of a job over several sites for those of jobs that its ranks spawn: the sites and their gateways",
+    ),
+    ("HPVM_PARENTS", "set with HPVM_FAMILY: descriptors that such an mpirun inherits"),
+    (
         "HPVM_QUEUE_JOB_ID",
         "set by hpvm's queue inside of its jobs; mpirun then starts HPVM_NTASKS ranks where no number is given",
     ),
@@ -216,6 +221,11 @@ const VARIABLES_SET: &[(&str, &str)] = &[
     (
         "HPVM_PARENT_PORT",
         "in ranks that MPI_Comm_spawn has started: where MPI_Init finds those who have called it",
+    ),
+    (
+        "HPVM_DOOR",
+        "in ranks of a job over several sites: the socket of their host by which the launcher does for them what they cannot, and \
+         what the host is called",
     ),
     ("LD_LIBRARY_PATH", "hpvm's library folder is put in front, unless --no-library-path"),
     (

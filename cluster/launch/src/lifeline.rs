@@ -5,19 +5,20 @@
 //! other. What the launcher says: lines `error TEXT`, which until then are told to nobody else, because that process tells
 //! its program or ends its own job for that reason; and at the end `ended CODE`.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::rc::Rc;
 
+use crate::family::{self, Parents};
 use crate::place::affinity;
 use crate::sys;
 
 /// The variable that says that there is one, and where.
-const VARIABLE: &str = "HPVM_LIFELINE";
+pub const VARIABLE: &str = "HPVM_LIFELINE";
 /// Where spawned processes find who has spawned them: none of a job that was not spawned.
-const PARENT_PORT: &str = "HPVM_PARENT_PORT";
+pub const PARENT_PORT: &str = "HPVM_PARENT_PORT";
 
 /// The launcher's end. Clones share it.
 #[derive(Clone, Debug)]
@@ -27,6 +28,7 @@ pub struct Lifeline(Rc<Inner>);
 struct Inner {
     socket: OwnedFd,
     disconnected: Cell<bool>,
+    parents: RefCell<Option<Parents>>,
 }
 
 /// What a look at it has found.
@@ -49,19 +51,31 @@ impl Lifeline {
         let name = if socket.is_some() { VARIABLE } else { PARENT_PORT };
         // SAFETY: nobody else reads the environment meanwhile: this process has one thread.
         unsafe { std::env::remove_var(name) };
+        let parents = family::take(socket.is_some());
         let socket = socket?;
         if let Ok(null) = sys::dev_null() {
             // SAFETY: both descriptors are ours.
             unsafe { libc::dup2(null.as_raw_fd(), 0) };
         }
         free_processors();
-        Some(Lifeline::new(socket))
+        let lifeline = Lifeline::new(socket);
+        *lifeline.0.parents.borrow_mut() = parents;
+        Some(lifeline)
     }
 
     fn new(socket: OwnedFd) -> Lifeline {
         // Without it a report that nobody reads could hold us up, no more.
         let _ = sys::set_nonblocking(socket.as_raw_fd());
-        Lifeline(Rc::new(Inner { socket, disconnected: Cell::new(false) }))
+        Lifeline(Rc::new(Inner {
+            socket,
+            disconnected: Cell::new(false),
+            parents: RefCell::default(),
+        }))
+    }
+
+    /// What else those who have spawned the job have given us, once.
+    pub fn parents(&self) -> Option<Parents> {
+        self.0.parents.borrow_mut().take()
     }
 
     /// Readable when something has been said, or it has ended.

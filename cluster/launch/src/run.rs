@@ -14,7 +14,9 @@ use crate::executor::gateway::Orders;
 use crate::executor::signals::Signals;
 use crate::executor::spawn::Image;
 use crate::executor::stacks;
+use crate::executor::streams::{DOOR, Door};
 use crate::executor::{Outcome, Plan, execute};
+use crate::family::Family;
 use crate::lifeline::Lifeline;
 use crate::output::files::Files;
 use crate::output::pattern::Context;
@@ -23,7 +25,7 @@ use crate::remote::order::Order;
 use crate::remote::start::Starter;
 use crate::restart::{End, Next, Restarts};
 use crate::spread::{self, Spread};
-use crate::{help, hosts, linkage, loss, program, sys, text};
+use crate::{errand, help, hosts, linkage, loss, program, sys, text};
 
 /// The variable with a time limit in seconds, for jobs without `--timeout`. MPICH's name.
 pub const TIMEOUT_VARIABLE: &str = "MPIEXEC_TIMEOUT";
@@ -31,6 +33,9 @@ pub const TIMEOUT_VARIABLE: &str = "MPIEXEC_TIMEOUT";
 /// The command `label` with these arguments: runs the job, or shows help or version. Gives the
 /// exit code. The process must have one thread.
 pub fn main(label: &str, args: &[OsString]) -> i32 {
+    if let Some(door) = errand::door() {
+        return errand::main(label, args, &door);
+    }
     let lifeline = Lifeline::take();
     let result = match args::parse(label, args) {
         Ok(Parsed::Help(topic)) => print(&help::about(label, topic.as_deref())),
@@ -186,6 +191,10 @@ fn attempt(
     if let Some(sites) = &spread.sites {
         dispatcher.publish_value(hpvm_sites::SITES_KEY, &sites.text);
     }
+    let cards = plan.family.iter().flat_map(|family| &family.cards);
+    for (number, card) in cards.enumerate() {
+        dispatcher.publish_value(&format!("{}{number}", hpvm_sites::GATEWAY_KEY), card);
+    }
     if let Some(told) = crate::name_server::for_ranks(options)? {
         dispatcher.publish_value(hpvm_job::name_server::TOLD_KEY, &told);
     }
@@ -293,7 +302,8 @@ fn prepare(request: &Request, spread: &Spread) -> Result<Prepared, LaunchError> 
             node: rank.node,
         })
         .collect();
-    let (images, ranks) = local_images(request, spread, &job)?;
+    let door = spread.sites.as_ref().map(|_| Door::open()).transpose()?;
+    let (images, ranks) = local_images(request, spread, &job, door.as_ref())?;
     let count = ranks.iter().flatten().count() as u32;
     let node = spread.local_node();
     let slots = node.map(|node| spread.slots_of(node)).unwrap_or_default();
@@ -329,6 +339,11 @@ fn prepare(request: &Request, spread: &Spread) -> Result<Prepared, LaunchError> 
         input: options.input.clone(),
         quiet: options.quiet,
         gateway,
+        door,
+        key: key.clone(),
+        sites: spread.sites.as_ref().map_or_else(String::new, |sites| sites.text.clone()),
+        given_sites: options.sites.given().to_vec(),
+        family: Family::of_environment(),
         lifeline: None,
     };
     Ok(Prepared { plan, infos, layout, key })
@@ -339,6 +354,7 @@ fn local_images(
     request: &Request,
     spread: &Spread,
     job: &str,
+    door: Option<&Door>,
 ) -> Result<(Vec<Image>, Vec<Option<usize>>), LaunchError> {
     let options = &request.options;
     let library = options.library_path.then(environment::library_folder).flatten();
@@ -359,6 +375,10 @@ fn local_images(
                 env.remove(OsStr::new(name));
             }
             env.insert(JOB_ID.into(), job.into());
+            if let Some(door) = door {
+                let host = &spread.nodes[rank.node as usize].host;
+                env.insert(DOOR.into(), door.value(host).into());
+            }
             if spread.is_remote() {
                 env.insert(NODE.into(), rank.node.to_string().into());
             }
@@ -377,7 +397,7 @@ fn local_images(
 }
 
 /// Sixteen random bytes in hexadecimal, which only this job's ranks get to know.
-fn random_key() -> Result<String, LaunchError> {
+pub(crate) fn random_key() -> Result<String, LaunchError> {
     let bytes: [u8; 16] = sys::random().map_err(|error| {
         LaunchError::system("cannot get random bytes for the job's key", &error)
     })?;

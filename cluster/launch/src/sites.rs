@@ -14,6 +14,10 @@ pub struct SiteOptions {
     gateways: Vec<Chosen>,
     /// Gateways are not to compress.
     plain: bool,
+    /// They are those of the job that has spawned this one, whose gateways it uses: it need not have ranks at each.
+    family: bool,
+    /// Each site as the user has named it.
+    given: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +54,7 @@ pub struct Gateway {
 pub struct Plan {
     /// See [`Sites::text`].
     pub text: String,
-    /// One for each site, in their order.
+    /// One for each site, in their order; none in a job that ranks of another one have spawned, whose gateways it uses.
     pub gateways: Vec<Gateway>,
     /// They compress what is worth it.
     pub compress: bool,
@@ -64,6 +68,16 @@ impl Plan {
 }
 
 impl SiteOptions {
+    /// For the sites of a job that has spawned this one.
+    pub fn of_family() -> SiteOptions {
+        SiteOptions { family: true, ..SiteOptions::default() }
+    }
+
+    /// Each site as the user has named it.
+    pub fn given(&self) -> &[String] {
+        &self.given
+    }
+
     /// Reads `NAME=HOST[:SLOTS],...`, or an allocation of Slurm; gives the hosts. Those of an allocation are one of
     /// its name, in whose place [`SiteOptions::fill`] puts them.
     pub fn site(&mut self, shown: &str, text: &str) -> Result<Vec<Host>, LaunchError> {
@@ -76,6 +90,7 @@ impl SiteOptions {
         if list.is_empty() {
             return Err(LaunchError::usage(format!("{shown} {text}: site '{name}' has no host")));
         }
+        self.given.push(text.to_owned());
         let told = |error: LaunchError| LaunchError {
             message: format!("{shown} {name}={}", error.message),
             ..error
@@ -214,7 +229,7 @@ impl SiteOptions {
                 )));
             }
         }
-        if self.sites.len() == 1 {
+        if self.sites.len() == 1 && !self.family {
             return Err(LaunchError::usage(format!(
                 "--site {}: there is one site only; name the others, or use --host",
                 self.sites[0].name
@@ -245,6 +260,12 @@ impl SiteOptions {
                         one.name, other.name
                     )));
                 }
+                (None, _) if self.family => {
+                    return Err(LaunchError::usage(format!(
+                        "host '{host}' is at none of the sites of the job that spawns processes there: {}",
+                        self.given.join(" ")
+                    )));
+                }
                 (None, _) => {
                     return Err(LaunchError::usage(format!(
                         "host '{host}' is at no site: name it with --site, not with --host"
@@ -253,7 +274,8 @@ impl SiteOptions {
             }
         }
         let mut gateways = Vec::new();
-        for (number, site) in (0_u16..).zip(&self.sites) {
+        let own_gateways = self.sites.iter().filter(|_| !self.family);
+        for (number, site) in (0_u16..).zip(own_gateways) {
             let chosen = self.gateways.iter().find(|chosen| chosen.site == site.name);
             let mut own =
                 (0_u32..).zip(&spread.nodes).filter(|(node, _)| of_node[*node as usize] == number);

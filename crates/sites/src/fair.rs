@@ -12,9 +12,9 @@ const OVERHEAD: usize = 64;
 /// The datagrams that wait, by sender.
 #[derive(Debug)]
 pub struct Fair {
-    queues: BTreeMap<u32, Queue>,
+    queues: BTreeMap<u64, Queue>,
     /// Who has something, in the order of their turns.
-    turns: VecDeque<u32>,
+    turns: VecDeque<u64>,
     /// Bytes that wait, and the most there may be.
     held: usize,
     most: usize,
@@ -47,7 +47,7 @@ impl Fair {
     }
 
     /// Takes a datagram of `source`. When all is full, whoever holds the most loses the last it has: it may be this one.
-    pub fn push(&mut self, source: u32, datagram: &[u8]) {
+    pub fn push(&mut self, source: u64, datagram: &[u8]) {
         let size = datagram.len() + OVERHEAD;
         if size > self.most {
             self.dropped += 1;
@@ -121,8 +121,8 @@ impl Fair {
 mod tests {
     use super::*;
 
-    fn sender(datagram: &[u8]) -> u32 {
-        u32::from(datagram[0])
+    fn sender(datagram: &[u8]) -> u64 {
+        u64::from(datagram[0])
     }
 
     #[test]
@@ -172,7 +172,7 @@ mod tests {
             for (index, (source, len, takes)) in (1_u32..).zip(steps) {
                 let mut datagram = vec![source; len.max(5)];
                 datagram[1..5].copy_from_slice(&index.to_le_bytes());
-                fair.push(u32::from(source), &datagram);
+                fair.push(u64::from(source), &datagram);
                 pushed += 1;
                 assert!(fair.held() <= 20_000);
                 if takes && let Some(datagram) = fair.pop() {

@@ -2,6 +2,7 @@
 //! `cargo test -p hpvm-tests --test fuzz -- --ignored write_corpus`.
 
 use crate::folder;
+use hpvm_launch::errands::Request;
 use hpvm_launch::remote::frame::{Frame as Message, HELLO};
 use hpvm_launch::remote::order::{Node, Order, Program, Run, Shell};
 use hpvm_launch::sites::{Gateway, Plan};
@@ -40,6 +41,20 @@ fn write_corpus() {
     let later = Frame { len: 1000, ..Frame::bare(FrameKind::Chunk, 3, 4096) };
     write("stream-headers", "chunk", &later.write());
     write("orders", "four-hosts", &order().encode());
+    let request =
+        Request { arguments: vec!["a".into()], variables: vec![("B".into(), "c".into())] };
+    let body = request.encode();
+    let launch = [format!("launch t 0 {}\n", body.len()).as_bytes(), &body].concat();
+    let said: [(u8, &[u8]); 6] = [
+        (0, b"life t\n"),
+        (1, b"port t\n"),
+        (2, &launch),
+        (3, b"space\nk 2 A,B;0x2\n0 c\n"),
+        (3, b""),
+        (2, b"D"),
+    ];
+    let part = |(stream, words): (u8, &[u8])| [&[stream, words.len() as u8], words].concat();
+    write("errands", "launch", &said.into_iter().flat_map(part).collect::<Vec<u8>>());
     write("control-messages", "from-launcher", &messages(false));
     write("control-messages", "from-agent", &messages(true));
 }

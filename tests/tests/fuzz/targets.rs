@@ -1,6 +1,7 @@
 //! The readers, one test for each.
 
 use crate::fuzz;
+use hpvm_launch::errands::{Act, End, Errands};
 use hpvm_launch::pmi::line::{Command, LineBuffer};
 use hpvm_launch::pmi::server::Server;
 use hpvm_launch::remote::frame::FrameBuffer;
@@ -104,6 +105,34 @@ fn orders() {
             "read".to_owned()
         }
         Err(fault) => format!("{fault:?}"),
+    });
+}
+
+/// What processes of a job over several sites say to its launcher, on four streams: of each part the first byte says which, the second how
+/// many follow.
+#[test]
+fn errands() {
+    fuzz("errands", |bytes| {
+        let (mut errands, mut rest, mut answers) = (Errands::default(), bytes, String::new());
+        while let [stream, len, after @ ..] = rest {
+            let (said, later) = after.split_at(after.len().min(usize::from(*len)));
+            rest = later;
+            let from = End { node: Some(1), number: u32::from(stream % 4) };
+            errands.said(from, said, |rank, _| rank == 0);
+            while let Some(act) = errands.poll_act() {
+                if let Act::Launch { ends, .. } = &act {
+                    errands.launched(*ends, Err("no".to_owned()));
+                }
+                answers += match act {
+                    Act::Say { bytes, .. } if bytes.is_empty() => "end ",
+                    Act::Say { .. } => "words ",
+                    Act::Launch { .. } => "launch ",
+                    Act::Reach { .. } => "reach ",
+                    Act::Tell { .. } => "tell ",
+                };
+            }
+        }
+        answers
     });
 }
 

@@ -53,6 +53,7 @@ mod silence;
 mod sites;
 mod sites_coll;
 mod sites_slurm;
+mod sites_spawn;
 mod solo;
 mod strangers;
 mod stripes;

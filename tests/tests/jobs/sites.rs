@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const LIMIT: Duration = Duration::from_secs(180);
 
 /// Two sites of two hosts each.
-fn two_sites() -> Option<Hosts> {
+pub fn two_sites() -> Option<Hosts> {
     let hosts = Hosts::up(4, &[])?;
     for (one, other) in [(1, 4), (2, 3), (2, 4)] {
         hosts.path(one, other, false);
@@ -33,7 +33,7 @@ fn mpirun(hosts: &Hosts, slots: u32, options: &[&str], file: &Path, words: &[&st
 }
 
 /// The gateways that run now: host and process.
-fn gateways(hosts: &Hosts) -> BTreeSet<(u32, i32)> {
+pub fn gateways(hosts: &Hosts) -> BTreeSet<(u32, i32)> {
     let of = |host| {
         let all = hosts.processes(host).into_iter();
         all.filter(|(_, line)| line.ends_with("hpvm gateway")).map(move |(pid, _)| (host, pid))
@@ -107,7 +107,7 @@ fn with(
 }
 
 /// Waits until something is so.
-fn until(what: &str, mut is: impl FnMut() -> bool) {
+pub fn until(what: &str, mut is: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is() {
         assert!(begin.elapsed() < LIMIT, "{what}");
@@ -115,7 +115,7 @@ fn until(what: &str, mut is: impl FnMut() -> bool) {
     }
 }
 
-fn signal(pid: i32, number: i32) {
+pub fn signal(pid: i32, number: i32) {
     // SAFETY: a signal to a process of this test.
     unsafe { libc::kill(pid, number) };
 }

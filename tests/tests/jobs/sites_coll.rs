@@ -1,4 +1,4 @@
-//! Collectives of jobs over several sites: what comes of them, and who talks to whom; and what spawns. Skipped, with a word,
+//! Collectives of jobs over several sites: what comes of them, and who talks to whom. Skipped, with a word,
 //! where test hosts can't be had.
 
 use crate::common::{clean, conformance, prefix, program, succeed};
@@ -118,14 +118,4 @@ fn results_of_three_sites() {
 #[test]
 fn results_where_no_two_ranks_share_a_host() {
     all_programs(APART, &[]);
-}
-
-#[test]
-fn processes_are_spawned_at_one_site_and_not_over_several() {
-    let Some(hosts) = up(APART) else { return };
-    let words = ["0", "0", "1", "1"];
-    let output = succeed(mpirun(&hosts, APART, &[], &program("sites_spawn"), &words));
-    let refused = output.lines().filter(|line| line.contains("are at several sites")).count();
-    let sums = output.lines().filter(|line| *line == "sum 102").count();
-    assert_eq!((refused, sums), (4, 2), "{output}");
 }

@@ -84,6 +84,14 @@ fn allocations_of_two_clusters_are_one_job() {
         assert!(rank < 4 || line.ends_with(&format!(" job {number}")), "{output}");
     }
     assert_eq!(lines.len(), 8, "{output}");
+    // Processes are spawned in a step of their cluster: beside the root, and on a host of the other cluster as messages call it.
+    let spawns = program("sites_spawn");
+    let spawns = spawns.to_str().expect("text");
+    let far = format!("{}@{}", there.host(2), there.host(1));
+    for words in [&["world", "1", "-"], &["world", "1", &far]] {
+        let output = right(&[], &[&[spawns], &words[..]].concat());
+        assert!(output.ends_with("right 9 108\n"), "{output}");
+    }
     // From outside of any allocation, two that are named.
     let own = allocate(&here, &["-N1", "-n1"]);
     let east = format!("east=slurm:{own}");

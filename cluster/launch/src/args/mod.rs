@@ -8,6 +8,7 @@ use std::time::Duration;
 use hpvm_job::name_server::Addresses;
 
 use crate::error::LaunchError;
+use crate::family::Family;
 use crate::hosts::Host;
 use crate::output::Routing;
 use crate::place::Room;
@@ -214,6 +215,9 @@ pub fn parse(label: &str, args: &[OsString]) -> Result<Parsed, LaunchError> {
     let single = drafts.len() == 1;
     let mut programs = Vec::new();
     let reach = spread::reach_logins(&options);
+    if let Some(family) = Family::of_environment().filter(|_| options.sites.given().is_empty()) {
+        options.sites = family.options(|allocation| allocation.hosts(&reach))?;
+    }
     for mut draft in drafts {
         options.sites.fill(&mut draft.hosts, |allocation| allocation.hosts(&reach))?;
         if !draft.hosts.is_empty() {

@@ -106,6 +106,11 @@ pub enum Event<'a> {
         question: u32,
         port: Option<String>,
     },
+    /// A process of an agent's host says something to the launcher; nothing is its end.
+    Stream {
+        number: u32,
+        bytes: Vec<u8>,
+    },
     /// Nothing but time has passed.
     Tick,
 }

@@ -33,6 +33,9 @@ const FOREIGN: &[&str] = &[
     "PMIX_SERVER_URI41",
     JOB_ID,
     NODE,
+    crate::executor::streams::DOOR,
+    crate::family::FAMILY,
+    crate::family::PARENTS,
 ];
 
 /// The variable that names the job. A job inside a job is called `OUTER/INNER`.

@@ -65,6 +65,8 @@ pub struct GatewayIo {
     /// What it has been told: values by key, and the number of the space of values when that was complete.
     told: BTreeMap<String, String>,
     seen: u64,
+    /// What it has been told of ranks of other jobs, by the number of these.
+    spaces: BTreeMap<u32, Vec<String>>,
 }
 
 impl Orders {
@@ -117,7 +119,9 @@ impl GatewayIo {
         })?;
         let port = card.split(',').next().and_then(|port| port.parse().ok()).unwrap_or(port);
         let told = BTreeMap::new();
-        let mut gateway = Self { orders, running: Some(running), port, restarts: 0, told, seen: 0 };
+        let spaces = BTreeMap::new();
+        let mut gateway =
+            Self { orders, running: Some(running), port, restarts: 0, told, seen: 0, spaces };
         gateway.watch(epoll)?;
         Ok((gateway, key, card))
     }
@@ -150,6 +154,24 @@ impl GatewayIo {
         if let Some(running) = &mut self.running {
             running.flush();
         }
+    }
+
+    /// Tells it a line about ranks that it knows by this number; the line `forget` is the last one.
+    pub fn serve(&mut self, number: u32, line: &str) {
+        if line.starts_with("forget ") {
+            self.spaces.remove(&number);
+        } else {
+            self.spaces.entry(number).or_default().push(line.to_owned());
+        }
+        if let Some(running) = &mut self.running {
+            running.unsent.extend_from_slice(format!("{line}\n").as_bytes());
+            running.flush();
+        }
+    }
+
+    /// Whether other jobs than its own need it.
+    pub fn serves(&self) -> bool {
+        !self.spaces.is_empty()
     }
 
     fn tell(&mut self, values: &Server) {
@@ -210,6 +232,12 @@ impl GatewayIo {
             // The new one knows nothing.
             self.told.clear();
             self.seen = 0;
+            if let Some(running) = &mut self.running {
+                let lines = self.spaces.values().flatten();
+                lines.for_each(|line| {
+                    running.unsent.extend_from_slice(format!("{line}\n").as_bytes())
+                });
+            }
             return self.watch(epoll);
         }
         let host = self.orders.host();

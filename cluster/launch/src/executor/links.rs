@@ -4,6 +4,7 @@ use super::feed::Feed;
 use super::{Executor, Source};
 use crate::args::Input;
 use crate::dispatcher::Event;
+use crate::errands::End;
 use crate::output::sink::Sink;
 use crate::remote::frame::Frame;
 
@@ -95,6 +96,9 @@ impl Executor<'_> {
             Frame::OutputEnd { rank, side } if self.runs_behind(rank, link) => {
                 self.outputs.close(rank, usize::from(side));
             }
+            Frame::Stream { node, number, bytes } if self.is_behind(node, link) => {
+                self.stream_said(End { node: Some(node), number }, bytes);
+            }
             Frame::StdinTaken(count) => {
                 self.feed.iter_mut().for_each(|feed| feed.taken(count as usize));
             }
@@ -102,6 +106,10 @@ impl Executor<'_> {
             // The launcher gives orders; it takes none. Ranks are checked there.
             frame => self.dispatcher.handle(Event::Frame { link, frame }, now),
         }
+    }
+
+    fn is_behind(&self, node: u32, link: usize) -> bool {
+        self.plan.orders[link].nodes.iter().any(|other| other.number == node)
     }
 
     fn runs_behind(&self, rank: u32, link: usize) -> bool {

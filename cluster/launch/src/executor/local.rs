@@ -14,6 +14,7 @@ use super::link::{Got, LinkIo, cannot_start};
 use super::rank::RankIo;
 use super::signals::Signals;
 use super::spawn::Nursery;
+use super::streams::Streams;
 use crate::dispatcher::Event;
 use crate::dispatcher::leaving::Found;
 use crate::remote::codec::Fault;
@@ -40,6 +41,8 @@ pub struct Local {
     pub links: Vec<LinkIo>,
     /// Names that ranks of the job have published, held for other jobs on this host.
     pub names: Names,
+    /// Between processes of this host and the launcher.
+    pub streams: Streams,
     /// The gateway that runs here.
     pub gateway: Option<GatewayIo>,
     /// How agents are started, if there are any.
@@ -82,6 +85,7 @@ impl Local {
             ranks: Vec::new(),
             links: Vec::new(),
             names: Names::default(),
+            streams: Streams::default(),
             gateway: None,
             starter,
             start: Instant::now(),
@@ -130,6 +134,9 @@ impl Local {
         let outputs = self.ranks.iter().any(RankIo::has_output);
         let jobs = processes && self.leftovers.has_spawned_job();
         let parted = jobs && self.leftovers.has_parted_job();
+        // Jobs on other hosts need the gateway.
+        let serves = self.gateway.as_ref().is_some_and(GatewayIo::serves);
+        let (processes, jobs, parted) = (processes || serves, jobs || serves, parted || serves);
         Found { processes, outputs, blocked: outputs && full, jobs, parted }
     }
 

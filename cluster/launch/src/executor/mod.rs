@@ -1,6 +1,7 @@
 //! Performs what the [dispatcher](crate::dispatcher) decides: one thread, one epoll loop.
 
 pub mod census;
+pub mod errands;
 pub mod feed;
 pub mod gateway;
 pub mod guardian;
@@ -12,6 +13,7 @@ pub mod shared;
 pub mod signals;
 pub mod spawn;
 pub mod stdin;
+pub mod streams;
 
 mod links;
 pub mod stacks;
@@ -25,6 +27,7 @@ use crate::args::Input;
 use crate::dispatcher::{Action, Dispatcher, Event};
 use crate::environment::ranks::Numbers;
 use crate::error::LaunchError;
+use crate::family::Family;
 use crate::lifeline::{self, Heard, Lifeline};
 use crate::output::files::Files;
 use crate::output::sink::Sink;
@@ -36,6 +39,7 @@ use crate::remote::order::Order;
 use crate::remote::start::Starter;
 use crate::sys::{self, Epoll};
 use census::{Candidate, Census};
+use errands::Doing;
 use feed::Feed;
 use gateway::Orders;
 use guardian::Guardian;
@@ -44,6 +48,7 @@ use rank::RankIo;
 use shared::Shared;
 use spawn::Image;
 use stdin::Typing;
+use streams::Door;
 
 /// A job ready to be started.
 pub struct Plan {
@@ -73,6 +78,16 @@ pub struct Plan {
     pub quiet: bool,
     /// The gateway that runs here, in a job of several sites.
     pub gateway: Option<Orders>,
+    /// Where ranks of this host ask for what only the launcher can do, in a job of several sites.
+    pub door: Option<Door>,
+    /// The job's random key.
+    pub key: String,
+    /// Which rank is at which site, as ranks are told; empty without sites.
+    pub sites: String,
+    /// Each site as the user has named it.
+    pub given_sites: Vec<String>,
+    /// In a job that another one over several sites has spawned.
+    pub family: Option<Family>,
     /// To the process that spawned the job, if one did.
     pub lifeline: Option<Lifeline>,
 }
@@ -103,6 +118,9 @@ pub(crate) enum Source {
     SharedPipe = 13,
     Lifeline = 14,
     Gateway = 15,
+    Door = 16,
+    Stream = 17,
+    Spawned = 18,
 }
 
 impl Source {
@@ -127,6 +145,9 @@ impl Source {
             13 => Source::SharedPipe,
             14 => Source::Lifeline,
             15 => Source::Gateway,
+            16 => Source::Door,
+            17 => Source::Stream,
+            18 => Source::Spawned,
             _ => Source::Feed,
         };
         (source, token as u32)
@@ -180,6 +201,7 @@ struct Executor<'a> {
     shared: Option<Shared>,
     output_broken: bool,
     census: Census,
+    doing: Doing,
 }
 
 impl<'a> Executor<'a> {
@@ -203,6 +225,7 @@ impl<'a> Executor<'a> {
             shared: None,
             output_broken: false,
             census: Census::new(count as u32, plan.library.take()),
+            doing: Doing::default(),
             plan,
             dispatcher,
             guardian,
@@ -220,6 +243,9 @@ impl<'a> Executor<'a> {
             let watched = self.here.epoll.add(lifeline.fd(), libc::EPOLLIN, token);
             watched.map_err(|error| LaunchError::system("cannot watch the lifeline", &error))?;
         }
+        self.begin_errands().map_err(|error| {
+            LaunchError::system("cannot reach the launcher of the job's sites", &error)
+        })?;
         self.start_gateway();
         self.start_links();
         self.start_ranks();
@@ -233,6 +259,7 @@ impl<'a> Executor<'a> {
             self.shared
                 .iter_mut()
                 .for_each(|shared| shared.tend(self.here.now(), &self.here.epoll));
+            self.tell_places();
             self.tend_links();
             self.here.gateway.iter_mut().for_each(|gateway| gateway.tend(self.dispatcher.values()));
             let due = self.next_timeout();
@@ -451,6 +478,9 @@ impl<'a> Executor<'a> {
             }
             Source::Lifeline => self.read_lifeline(),
             Source::Gateway => self.read_gateway(),
+            Source::Door => self.here.streams.admit(&self.here.epoll),
+            Source::Stream => self.stream_ready(rank),
+            Source::Spawned => self.read_piped(rank),
             Source::LinkIn => self.read_link(rank as usize),
             Source::LinkRoom => self.here.flush_link(rank),
             Source::LinkError => self.here.read_link_errors(rank),
@@ -580,6 +610,7 @@ impl<'a> Executor<'a> {
                 io.watch_output(side, wanted, rank as u32, &self.here.epoll);
             }
         }
+        self.watch_piped();
         self.watch_sinks();
         let Some(typing) = &self.typing else { return };
         let wanted = [typing.wants_terminal().then_some(0), typing.wants_pipe()];

@@ -25,6 +25,7 @@ use crate::executor::link::LinkIo;
 use crate::executor::local::{self, Local};
 use crate::executor::rank::{RankIo, Read};
 use crate::executor::spawn::{self, Image};
+use crate::executor::streams::{DOOR, Door};
 use crate::place::affinity;
 use crate::place::binding::Bound;
 use crate::program;
@@ -175,6 +176,7 @@ impl<'a> Agent<'a> {
 
     /// Runs to the end of the job; gives the reason if it is no good one.
     fn run(&mut self) -> Result<Option<String>, String> {
+        self.open_door()?;
         self.start_gateway();
         self.start_links();
         self.start_ranks();
@@ -216,6 +218,16 @@ impl<'a> Agent<'a> {
             Ok(None) => {}
             Err(text) => self.handle(Event::GatewayLost { text }),
         }
+    }
+
+    /// Where ranks of a job over several sites ask for what only the launcher can do.
+    fn open_door(&mut self) -> Result<(), String> {
+        if self.order.sites.is_some() {
+            let door = Door::open().map_err(|error| error.message)?;
+            let kept = self.here.streams.keep(door, &self.here.epoll);
+            kept.map_err(|error| plain(&error))?;
+        }
+        Ok(())
     }
 
     fn start_links(&mut self) {
@@ -275,7 +287,8 @@ impl<'a> Agent<'a> {
         }
         if self.images[index].is_none() {
             let program = &self.order.programs[index];
-            self.images[index] = Some(image(program, &self.order)?);
+            let door = self.here.streams.door();
+            self.images[index] = Some(image(program, &self.order, door)?);
         }
         Ok(())
     }
@@ -336,6 +349,13 @@ impl<'a> Agent<'a> {
                     self.handle(Event::HeldHere { question, held });
                 }
                 Action::Release(services) => self.here.release_names(&services),
+                Action::Stream { number, bytes } => {
+                    let Local { streams, epoll, .. } = &mut self.here;
+                    streams.write(number, &bytes, epoll);
+                }
+                Action::Space { number, line } => {
+                    self.here.gateway.iter_mut().for_each(|gateway| gateway.serve(number, &line));
+                }
                 Action::Find { question, service } => {
                     let port = hpvm_job::names::lookup(&service);
                     self.handle(Event::Found { question, port });
@@ -421,6 +441,7 @@ impl<'a> Agent<'a> {
 
     fn happened(&mut self, token: u64) {
         let (source, number) = Source::of(token);
+        let now = self.here.now();
         match source {
             Source::Signal => self.read_signals(),
             Source::Failure => self.read_failures(),
@@ -428,6 +449,13 @@ impl<'a> Agent<'a> {
             Source::Gateway => {
                 if let Err(text) = self.here.read_gateway() {
                     self.handle(Event::GatewayLost { text });
+                }
+            }
+            Source::Door => self.here.streams.admit(&self.here.epoll),
+            Source::Stream => {
+                let Local { streams, epoll, buffer, .. } = &mut self.here;
+                for bytes in streams.ready(number, buffer, epoll) {
+                    self.brain.handle(Event::Stream { number, bytes }, now);
                 }
             }
             Source::LinkIn if number == UP => self.read_up(),
@@ -448,6 +476,7 @@ impl<'a> Agent<'a> {
             | Source::Terminal
             | Source::Feed
             | Source::SharedPipe
+            | Source::Spawned
             | Source::Lifeline => {}
         }
     }
@@ -556,7 +585,7 @@ impl<'a> Agent<'a> {
 }
 
 /// Finds the program on this host and makes the environment of its ranks.
-fn image(program: &Program, order: &Order) -> Result<Image, LaunchError> {
+fn image(program: &Program, order: &Order, door: Option<&Door>) -> Result<Image, LaunchError> {
     let mut env = Environment::new();
     if program.inherit {
         env = environment::own(std::env::vars_os());
@@ -572,6 +601,9 @@ fn image(program: &Program, order: &Order) -> Result<Image, LaunchError> {
     }
     for (name, value) in [(JOB_ID, order.job.clone()), (NODE, order.nodes[0].number.to_string())] {
         env.insert(name.into(), OsString::from(value));
+    }
+    if let Some(door) = door {
+        env.insert(DOOR.into(), door.value(&order.nodes[0].host).into());
     }
     let wdir = PathBuf::from(&program.wdir);
     program::check_folder(&wdir).map_err(|error| {

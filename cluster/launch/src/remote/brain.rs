@@ -50,6 +50,10 @@ pub enum Action {
     Hold { question: u32, service: String, port: String },
     /// Hold these names no longer.
     Release(Vec<String>),
+    /// These bytes go to a process of this host; none: that is the end.
+    Stream { number: u32, bytes: Vec<u8> },
+    /// This line goes to the gateway of this host, if there is one.
+    Space { number: u32, line: String },
     /// Look for a name on this host.
     Find { question: u32, service: String },
     /// Send what waits to be sent, and end.
@@ -196,6 +200,9 @@ impl Brain {
             Event::HeldHere { question, held } => {
                 self.up(Frame::Held { question, node: self.node, held });
             }
+            Event::Stream { number, bytes } => {
+                self.up(Frame::Stream { node: self.node, number, bytes });
+            }
             Event::LifelineCut
             | Event::Held { .. }
             | Event::OutputBroken { .. }
@@ -255,6 +262,18 @@ impl Brain {
             Frame::Find { question, service } => {
                 self.down(None, Frame::Find { question, service: service.clone() });
                 self.actions.push_back(Action::Find { question, service });
+            }
+            Frame::Stream { node, number, bytes } if node == self.node => {
+                self.actions.push_back(Action::Stream { number, bytes });
+            }
+            Frame::Stream { node, number, bytes } => {
+                if let Some(link) = self.links.toward(node) {
+                    self.down(Some(link), Frame::Stream { node, number, bytes });
+                }
+            }
+            Frame::Space { number, line } => {
+                self.down(None, Frame::Space { number, line: line.clone() });
+                self.actions.push_back(Action::Space { number, line });
             }
             Frame::SignalParted(number) => {
                 self.down(None, Frame::SignalParted(number));
@@ -371,7 +390,7 @@ impl Brain {
                 }
                 self.up(frame);
             }
-            Frame::Found { node, .. } | Frame::Held { node, .. }
+            Frame::Found { node, .. } | Frame::Held { node, .. } | Frame::Stream { node, .. }
                 if !self.links.leads_to(link, node) =>
             {
                 self.nonsense(link, "an answer of a host that it does not know");
@@ -383,6 +402,7 @@ impl Brain {
             | Frame::Pause(_)
             | Frame::Open
             | Frame::Reply { .. }
+            | Frame::Space { .. }
             | Frame::Hold { .. }
             | Frame::Release(_)
             | Frame::Find { .. }

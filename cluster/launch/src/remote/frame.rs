@@ -29,6 +29,12 @@ pub enum Frame {
     Alive,
     /// Values of the key-value space.
     Puts(Vec<(String, String)>),
+    /// Bytes of a stream between the launcher and a process on the host of this number; none: its end.
+    Stream {
+        node: u32,
+        number: u32,
+        bytes: Vec<u8>,
+    },
 
     // From the launcher.
     /// What the agent is to start; see [`Order`](super::order::Order).
@@ -56,6 +62,11 @@ pub enum Frame {
         question: u32,
         service: String,
         port: String,
+    },
+    /// What gateways are told of ranks that they know by this number.
+    Space {
+        number: u32,
+        line: String,
     },
     /// Names that are to be held no longer.
     Release(Vec<String>),
@@ -180,6 +191,8 @@ impl Frame {
             Frame::Release(_) => 12,
             Frame::Find { .. } => 13,
             Frame::SignalParted(_) => 14,
+            Frame::Stream { .. } => 15,
+            Frame::Space { .. } => 16,
             Frame::Started { .. } => 32,
             Frame::NotStarted { .. } => 33,
             Frame::NotExecuted { .. } => 34,
@@ -230,6 +243,12 @@ impl Frame {
             }
             Frame::Find { question, service } => {
                 w.u32(*question).bytes(service.as_bytes());
+            }
+            Frame::Stream { node, number, bytes } => {
+                w.u32(*node).u32(*number).0.extend_from_slice(bytes);
+            }
+            Frame::Space { number, line } => {
+                w.u32(*number).bytes(line.as_bytes());
             }
             Frame::Found { question, node, port } => {
                 w.u32(*question).u32(*node).u8(u8::from(port.is_some()));
@@ -313,6 +332,8 @@ impl Frame {
             12 => Frame::Release(r.list(Reader::text)?),
             13 => Frame::Find { question: r.u32()?, service: r.text()? },
             14 => Frame::SignalParted(r.u32()? as i32),
+            15 => Frame::Stream { node: r.u32()?, number: r.u32()?, bytes: r.rest().to_vec() },
+            16 => Frame::Space { number: r.u32()?, line: r.text()? },
             32 => Frame::Started { rank: r.u32()?, pid: r.u32()? as i32 },
             33 => Frame::NotStarted { rank: r.u32()?, code: r.u32()? as i32, text: r.text()? },
             34 => Frame::NotExecuted { rank: r.u32()?, code: r.u32()? as i32, text: r.text()? },
@@ -501,6 +522,12 @@ mod tests {
             any::<i32>().prop_map(Frame::Signal),
             any::<i32>().prop_map(Frame::SignalParted),
             any::<bool>().prop_map(|kill| Frame::Leave { kill }),
+            (rank, rank, bytes.clone()).prop_map(|(node, number, bytes)| Frame::Stream {
+                node,
+                number,
+                bytes
+            }),
+            (rank, text).prop_map(|(number, line)| Frame::Space { number, line }),
             (rank, text).prop_map(|(rank, text)| Frame::Reply { rank, text }),
             (rank, any::<i32>()).prop_map(|(rank, pid)| Frame::Started { rank, pid }),
             (rank, text, any::<i32>()).prop_map(|(rank, text, code)| Frame::NotStarted {

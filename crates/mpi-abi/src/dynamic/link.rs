@@ -1,8 +1,9 @@
 //! How two groups of processes become connected: their roots speak over a socket, every process learns of all others
 //! and offers its ends of the link, and all attach to those of the others.
 
-use super::link_ends::{Ends, Members, OFFER};
+use super::link_ends::{Ends, Members, OFFER, cards_of};
 use super::port::host_number;
+use super::sites::Place;
 use super::talk::Talk;
 use crate::runtime::Entered;
 use hpvm_fm::Rank;
@@ -15,7 +16,7 @@ use hpvm_net::JobKey;
 use std::sync::Arc;
 
 /// Version of what roots say.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 /// Words that a root tells its group at a time, at most.
 const MAX_WORDS: usize = 1 << 24;
 
@@ -30,6 +31,22 @@ pub struct Side {
 pub enum Role {
     Accepts,
     Connects,
+    /// As [`Role::Accepts`]; the other group is what this one has spawned, wherever its job's sites are.
+    Parent,
+    /// As [`Role::Connects`], the other way round.
+    Child,
+}
+
+impl Role {
+    /// Our members have the lower numbers.
+    fn is_first(self) -> bool {
+        matches!(self, Role::Accepts | Role::Parent)
+    }
+
+    /// Both groups have the same gateways, if they are at sites.
+    fn knows_sites(self) -> bool {
+        matches!(self, Role::Parent | Role::Child)
+    }
 }
 
 impl Side {
@@ -164,17 +181,20 @@ impl Linked {
 /// Links the group of `side`, all of whose members call it, with another. `talk` is the root's: when the root of the other
 /// side ends before that is done, it is an error on all members.
 pub fn link(w: &mut Entered, side: &Side, role: Role, talk: &mut Option<Talk>) -> Result<Linked> {
-    let our_hosts = dynamic::collect(w, &side.comm, &[host_number()])?;
-    let told = side.tell(w, |w| greet(w, side, &our_hosts, talk.as_mut()))?;
-    let (theirs, their_hosts) = told.split_at(told.len() / 2);
-    let (ours, others) = (our_hosts.len(), theirs.len());
-    let first_of_ours = if role == Role::Accepts { 0 } else { others };
-    let hosts = match role {
-        Role::Accepts => [&our_hosts, their_hosts].concat(),
-        Role::Connects => [their_hosts, &our_hosts].concat(),
+    let place = if role.knows_sites() { w.place() } else { Ok(None) };
+    let word = place.as_ref().map_or(0, |place| Place::word(place.as_ref()));
+    let own_site = place.as_ref().ok().and_then(|place| Some(place.as_ref()?.site));
+    let our_places = dynamic::collect(w, &side.comm, &[host_number(), word])?;
+    let told = side.tell(w, |w| greet(w, side, &our_places, talk.as_mut()))?;
+    let (theirs, their_places) = told.split_at(told.len() / 3);
+    let (ours, others) = (our_places.len() / 2, theirs.len());
+    let first_of_ours = if role.is_first() { 0 } else { others };
+    let places = match role.is_first() {
+        true => [&our_places, their_places].concat(),
+        false => [their_places, &our_places].concat(),
     };
     let me = side.comm.rank() as usize;
-    let members = Members { hosts, me: first_of_ours + me };
+    let members = Members::new(&places, first_of_ours + me);
     let known: Vec<u64> = theirs
         .chunks(64)
         .map(|ids| {
@@ -183,17 +203,27 @@ pub fn link(w: &mut Entered, side: &Side, role: Role, talk: &mut Option<Talk>) -
         })
         .collect();
     // Who has none offers nothing, and says so when all are asked.
-    let ends = Ends::open(&members);
-    let offer = ends.as_ref().map_or_else(|_| vec![0; OFFER], Ends::offer);
+    let ends = place.and_then(|place| Ok((Ends::open(&members)?, place)));
+    let offer = ends.as_ref().map_or_else(|_| vec![0; OFFER], |(ends, _)| ends.offer());
     let rows = dynamic::collect(w, &side.comm, &[known, offer].concat())?;
     let agreed = side.tell(w, |w| agree(w, talk.as_mut(), &rows, (ours, others)))?;
     let agreed = Agreed::parse(&agreed).ok_or_else(|| strange("nothing that can be read"))?;
     let (mine, theirs_rows) = (Rows::of(&rows, others), Rows::of(&agreed.theirs, ours));
-    let offers = match role {
-        Role::Accepts => [&*mine.offers, &theirs_rows.offers].concat(),
-        Role::Connects => [&*theirs_rows.offers, &mine.offers].concat(),
+    let offers = match role.is_first() {
+        true => [&*mine.offers, &theirs_rows.offers].concat(),
+        false => [&*theirs_rows.offers, &mine.offers].concat(),
     };
-    let attached = ends.and_then(|ends| ends.attach(&members, &offers, agreed.key));
+    let mut space = None;
+    let attached = ends.and_then(|(ends, place)| {
+        if let Some(place) =
+            place.as_ref().filter(|_| members.spans_sites() && side.is_root() && role.is_first())
+        {
+            let cards = cards_of(&members, &offers);
+            space = Some(place.tell_gateways(&agreed.key, &members.sites, &cards)?);
+        }
+        let gateway = place.as_ref().map(Place::gateway);
+        ends.attach(&members, &offers, agreed.key, gateway)
+    });
     all_well(w, side, talk.as_mut(), attached.as_ref().err())?;
     let mut ends = attached?;
     ends.shm.iter_mut().for_each(|(shm, _)| shm.settle());
@@ -201,19 +231,27 @@ pub fn link(w: &mut Entered, side: &Side, role: Role, talk: &mut Option<Talk>) -
     let known = both.get(me * row_of(others)..).unwrap_or_default();
     add(w, ends, others_first(role, ours), theirs, known)?;
     let remote = theirs.iter().map(|id| w.process.find(*id)).collect::<Option<Vec<_>>>();
-    Ok(Linked { remote: remote.ok_or(Class::Intern)?, tag: agreed.tag })
+    let remote = remote.ok_or(Class::Intern)?;
+    let sites = members.sites.iter().skip(others_first(role, ours));
+    for (rank, site) in remote.iter().zip(sites) {
+        let strange = *rank >= w.job.size && *site > 0;
+        strange.then(|| w.dynamic.sites.insert(*rank, (*site - 1) as u16));
+    }
+    w.dynamic.own_site = own_site.or(w.dynamic.own_site);
+    w.dynamic.spaces.extend(space.map(|space| (remote.clone(), space)));
+    Ok(Linked { remote, tag: agreed.tag })
 }
 
 /// The number of the other side's first member.
 fn others_first(role: Role, ours: usize) -> usize {
-    if role == Role::Accepts { ours } else { 0 }
+    if role.is_first() { ours } else { 0 }
 }
 
-/// The root tells who its group is, and learns who the other one is: identities, and as many numbers of hosts.
+/// The root tells who its group is, and learns who the other one is: identities, and for each the number of its host and its site.
 fn greet(
     w: &mut Entered,
     side: &Side,
-    our_hosts: &[u64],
+    our_places: &[u64],
     talk: Option<&mut Talk>,
 ) -> Result<Vec<u64>> {
     let talk = talk.ok_or(Class::Intern)?;
@@ -223,10 +261,10 @@ fn greet(
         Error::new(Class::Comm, text)
     })?;
     let head = [VERSION, w.dynamic.tables];
-    talk.send(w, &[&head[..], &ours, our_hosts].concat())?;
+    talk.send(w, &[&head[..], &ours, our_places].concat())?;
     let said = talk.receive(w)?;
     let (head, theirs) = match &*said {
-        [version, tables, theirs @ ..] if !theirs.is_empty() && theirs.len().is_multiple_of(2) => {
+        [version, tables, theirs @ ..] if !theirs.is_empty() && theirs.len().is_multiple_of(3) => {
             ([*version, *tables], theirs)
         }
         _ => return Err(strange("nothing that can be read")),
@@ -239,7 +277,7 @@ fn greet(
         let text = "that it has other tables of collectives; give both groups the same HPVM_TABLES";
         return Err(strange(text));
     }
-    if theirs[..theirs.len() / 2].iter().any(|id| ours.contains(id)) {
+    if theirs[..theirs.len() / 3].iter().any(|id| ours.contains(id)) {
         return Err(Error::new(Class::Comm, "the two groups have a process in common"));
     }
     Ok(theirs.to_vec())

@@ -21,11 +21,33 @@ pub const OFFER: usize = 2 + PATH + CARD;
 pub struct Members {
     /// The number of the host of each.
     pub hosts: Vec<u64>,
+    /// The site of each, counted from 1; 0: nothing is known of sites.
+    pub sites: Vec<u64>,
     /// This process's number among them.
     pub me: usize,
 }
 
 impl Members {
+    /// `places` tells the host and the site of each in turn.
+    pub fn new(places: &[u64], me: usize) -> Members {
+        let (hosts, sites) = places.chunks_exact(2).map(|place| (place[0], place[1])).unzip();
+        Members { hosts, sites, me }
+    }
+
+    /// Whether some of them are reached through gateways only.
+    pub fn spans_sites(&self) -> bool {
+        let known = |site: &u64| *site > 0;
+        self.sites.iter().all(known) && self.sites.iter().any(|site| *site != self.sites[0])
+    }
+
+    /// Whether this process reaches each through its gateway only; empty: it needs none.
+    fn far(&self) -> Vec<bool> {
+        match self.spans_sites() {
+            true => self.sites.iter().map(|site| *site != self.sites[self.me]).collect(),
+            false => Vec::new(),
+        }
+    }
+
     /// The members on our host.
     fn local(&self) -> Box<[u32]> {
         let here = self.hosts[self.me];
@@ -78,7 +100,7 @@ impl Ends {
                 timeout: net_timeout()?,
                 // The job's own sockets have the interfaces' programs.
                 lane: Lane::Udp,
-                far: Vec::new(),
+                far: members.far(),
             });
             ends.opened = Some(opened.map_err(network)?);
         }
@@ -101,7 +123,14 @@ impl Ends {
     }
 
     /// Attaches to what all members have offered. `key`: of the link.
-    pub fn attach(self, members: &Members, offers: &[u64], key: JobKey) -> Result<LinkEnds> {
+    /// `gateway`: where members of other sites are reached.
+    pub fn attach(
+        self,
+        members: &Members,
+        offers: &[u64],
+        key: JobKey,
+        gateway: Option<Card>,
+    ) -> Result<LinkEnds> {
         let local = members.local();
         let mut shm = None;
         if local.len() > 1 {
@@ -119,7 +148,7 @@ impl Ends {
         let net = match self.opened {
             None => None,
             Some(opened) => {
-                let cards = cards(members, offers)?;
+                let cards = cards(members, offers, gateway.as_ref())?;
                 let directory =
                     move |member: u32, _| Ok(cards.get(member as usize).cloned().flatten());
                 Some(opened.join(key, Box::new(directory)).map_err(network)?)
@@ -145,10 +174,22 @@ fn segment(offers: &[u64], member: usize) -> Result<(String, [u64; 2])> {
     Ok((path, [offer[0], offer[1]]))
 }
 
-/// Where the members on other hosts are.
-fn cards(members: &Members, offers: &[u64]) -> Result<Vec<Option<Card>>> {
-    let here = members.hosts[members.me];
+/// Where all members say that they are.
+pub fn cards_of(members: &Members, offers: &[u64]) -> Vec<Option<Card>> {
     let card = |member: usize| {
+        let text = text_of(&offer_of(offers, member)[2 + PATH..]);
+        Card::parse(&String::from_utf8_lossy(&text)).ok()
+    };
+    (0..members.hosts.len()).map(card).collect()
+}
+
+/// Where the members on other hosts are.
+fn cards(members: &Members, offers: &[u64], gateway: Option<&Card>) -> Result<Vec<Option<Card>>> {
+    let (here, far) = (members.hosts[members.me], members.far());
+    let card = |member: usize| {
+        if far.get(member).copied().unwrap_or(false) {
+            return Ok(gateway.cloned());
+        }
         if members.hosts[member] == here {
             return Ok(None);
         }
@@ -163,18 +204,41 @@ mod tests {
     use super::*;
     use hpvm_fm::Packets;
 
+    fn nowhere(hosts: &[u64], me: usize) -> Members {
+        Members::new(&hosts.iter().flat_map(|host| [*host, 0]).collect::<Vec<_>>(), me)
+    }
+
+    #[test]
+    fn members_of_other_sites_are_reached_through_the_gateway() {
+        let members = Members::new(&[7, 1, 8, 2, 9, 1], 0);
+        assert_eq!(members.far(), [false, true, false]);
+        let gateway = Card::parse("9,9,gate,10.0.0.9/8").unwrap();
+        let mut offers = vec![0; 3 * OFFER];
+        let card = Card::parse("7,7,here,10.0.0.1/8").unwrap();
+        let text = words_of(card.text().as_bytes());
+        offers[2 * OFFER + 2 + PATH..][..text.len()].copy_from_slice(&text);
+        // Of who is reached through the gateway no card is needed.
+        let cards = cards(&members, &offers, Some(&gateway)).unwrap();
+        assert_eq!(cards, [None, Some(gateway), Some(card.clone())]);
+        assert_eq!(cards_of(&members, &offers), [None, None, Some(card)]);
+        // At one site, or if somebody knows nothing of sites, none is.
+        for places in [[7, 1, 8, 1, 9, 1], [7, 1, 8, 0, 9, 2]] {
+            assert!(!Members::new(&places, 0).spans_sites());
+        }
+    }
+
     #[test]
     fn members_of_one_host_share_memory_and_others_have_sockets() {
-        let members = Members { hosts: vec![7, 9, 7, 9, 8], me: 3 };
+        let members = nowhere(&[7, 9, 7, 9, 8], 3);
         assert_eq!((&*members.local(), members.nodes()), (&[1, 3][..], vec![0, 1, 0, 1, 4]));
         assert!(members.spans_hosts());
-        let alone = Members { hosts: vec![5, 5], me: 1 };
+        let alone = nowhere(&[5, 5], 1);
         let ends = Ends::open(&alone).unwrap();
         assert!(ends.opened.is_none() && ends.made.is_none());
-        let first = Ends::open(&Members { hosts: vec![5, 5], me: 0 }).unwrap();
+        let first = Ends::open(&nowhere(&[5, 5], 0)).unwrap();
         let offers = [first.offer(), ends.offer()].concat();
         assert_eq!(offers.len(), 2 * OFFER);
-        let attached = ends.attach(&alone, &offers, JobKey::new([1; 16])).unwrap();
+        let attached = ends.attach(&alone, &offers, JobKey::new([1; 16]), None).unwrap();
         assert!(
             attached.net.is_none()
                 && attached.shm.is_some_and(|(shm, m)| shm.rank() == 1 && *m == [0, 1])
@@ -183,10 +247,11 @@ mod tests {
 
     #[test]
     fn what_was_not_offered_is_an_error() {
-        let members = Members { hosts: vec![5, 5, 6], me: 1 };
+        let members = nowhere(&[5, 5, 6], 1);
         let ends = Ends { made: None, opened: None };
-        let error = ends.attach(&members, &[0; 3 * OFFER], JobKey::new([1; 16])).err().unwrap();
+        let error =
+            ends.attach(&members, &[0; 3 * OFFER], JobKey::new([1; 16]), None).err().unwrap();
         assert!(error.text.contains("no segment"), "{}", error.text);
-        assert!(cards(&members, &[0; 3 * OFFER]).unwrap_err().text.contains("card"));
+        assert!(cards(&members, &[0; 3 * OFFER], None).unwrap_err().text.contains("card"));
     }
 }

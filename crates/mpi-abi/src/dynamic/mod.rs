@@ -10,6 +10,7 @@ pub mod link_ends;
 pub mod name_server;
 pub mod names;
 pub mod port;
+pub mod sites;
 pub mod start;
 pub mod talk;
 
@@ -24,6 +25,7 @@ use link::{Role, Side};
 use port::{Port, PortName};
 use start::{Program, Spawned};
 use std::collections::BTreeMap;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use talk::Talk;
 
@@ -42,6 +44,12 @@ pub struct Dynamic {
     pub parent: Option<MPI_Comm>,
     /// Jobs that this process has spawned or met as a root, or that have spawned its job, and the numbers of their processes here.
     connected: Vec<(Vec<Rank>, Connected)>,
+    /// As long as these are open gateways know of the links with these processes, of which this one is a root.
+    spaces: Vec<(Vec<Rank>, UnixStream)>,
+    /// The sites of processes of other jobs, of those that are at some.
+    pub sites: BTreeMap<Rank, u16>,
+    /// That of this process, once its job is connected with another by spawning.
+    pub own_site: Option<u16>,
 }
 
 impl Dynamic {
@@ -220,14 +228,18 @@ impl Entered {
         side.tell(self, |w| {
             let name = PortName::parse(name?)?;
             w.prepare()?;
-            talk = Some(port::connect(&name)?);
+            // Those who have spawned a job over several sites may be at another one.
+            talk = Some(match sites::door().filter(|_| parents) {
+                Some(door) => port::connect_by(&name, door.parents()?)?,
+                None => port::connect(&name)?,
+            });
             Ok(Vec::new())
         })?;
         if !parents {
             return self.bring_together(side, Role::Connects, talk);
         }
         // Launchers watch over parents and children.
-        let linked = link::link(self, side, Role::Connects, &mut talk)?;
+        let linked = link::link(self, side, Role::Child, &mut talk)?;
         if let Some(talk) = talk {
             let connected = Connected::with_parents(talk.into_stream());
             self.dynamic.connected.push((linked.remote().to_vec(), connected));
@@ -249,7 +261,7 @@ impl Entered {
             (talk, spawned) = (Some(client), Some(started));
             Ok(vec![count])
         })?;
-        let linked = link::link(self, side, Role::Accepts, &mut talk);
+        let linked = link::link(self, side, Role::Parent, &mut talk);
         let linked = linked.map_err(|error| Error::new(Class::Spawn, error.text))?;
         if let Some(spawned) = spawned {
             let children = linked.remote().to_vec();
@@ -338,6 +350,8 @@ impl Entered {
         let used = self.linked_for(None);
         let gone = self.process.fm_mut().transport_mut().unlink(|rank| used.contains(&rank));
         self.process.forget_peers(&gone);
+        self.dynamic.spaces.retain(|(ranks, _)| !ranks.iter().all(|rank| gone.contains(rank)));
+        self.dynamic.sites.retain(|rank, _| !gone.contains(rank));
         let parted = self.take_connected(|rank| gone.contains(rank));
         parted.into_iter().for_each(|(_, other)| other.disconnect());
     }
@@ -346,6 +360,7 @@ impl Entered {
     pub fn leave_connected(&mut self) {
         let connected = std::mem::take(&mut self.dynamic.connected);
         connected.into_iter().for_each(|(_, connected)| connected.disconnect());
+        self.dynamic.spaces.clear();
         self.dynamic.ports.clear();
         self.unpublish_all();
     }

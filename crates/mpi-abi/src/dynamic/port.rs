@@ -103,7 +103,7 @@ pub fn host_number() -> u64 {
 }
 
 /// The process at the other end is the same user's.
-fn of_our_user(stream: &UnixStream) -> bool {
+pub fn of_our_user(stream: &UnixStream) -> bool {
     let mut found = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
     let mut size = size_of_val(&found) as libc::socklen_t;
     // SAFETY: valid memory for the credentials and their size.
@@ -294,14 +294,19 @@ fn connect_near(name: &PortName) -> Result<UnixStream> {
     }
 }
 
+/// Connects to a port by a stream that leads there.
+pub fn connect_by(name: &PortName, stream: UnixStream) -> Result<Talk> {
+    stream.set_nonblocking(true).map_err(|cause| failed("connecting to a port", cause))?;
+    Ok(Talk::greeting(stream, session_of(&name.secret).map_err(no_number)?))
+}
+
 /// Connects to a port. What follows waits until the other side accepts.
 pub fn connect(name: &PortName) -> Result<Talk> {
     let stream = match name.host == host_number() {
         true => connect_near(name)?,
         false => connect_far(name)?,
     };
-    stream.set_nonblocking(true).map_err(|cause| failed("connecting to a port", cause))?;
-    Ok(Talk::greeting(stream, session_of(&name.secret).map_err(no_number)?))
+    connect_by(name, stream)
 }
 
 #[cfg(test)]

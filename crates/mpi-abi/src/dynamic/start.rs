@@ -37,11 +37,15 @@ pub struct Program {
 }
 
 /// The command line of the launcher for these programs, which run on host `here` if nothing else is said. `universe` is that
-/// of the process that spawns them, and theirs.
-pub fn arguments(programs: &[Program], here: &str, universe: Option<u32>) -> Vec<OsString> {
+/// of the process that spawns them, and theirs. `away`: the launcher runs elsewhere.
+pub fn arguments(
+    programs: &[Program],
+    (here, away): (&str, bool),
+    universe: Option<u32>,
+) -> Vec<OsString> {
     let mut words: Vec<OsString> = ["--stdin", "none"].map(OsString::from).into();
     words.extend(universe.into_iter().flat_map(|size| ["-usize".into(), size.to_string().into()]));
-    let placed = programs.iter().any(|p| p.hosts.is_some() || p.hostfile.is_some());
+    let placed = away || programs.iter().any(|p| p.hosts.is_some() || p.hostfile.is_some());
     for (number, program) in programs.iter().enumerate() {
         if number > 0 {
             words.push(":".into());
@@ -55,7 +59,8 @@ pub fn arguments(programs: &[Program], here: &str, universe: Option<u32>) -> Vec
         let hosts = if own { Some(here.to_owned()) } else { program.hosts.clone() };
         flag("--host", hosts.map(OsString::from));
         flag("--hostfile", program.hostfile.clone().map(OsString::from));
-        flag("--wdir", program.folder.clone());
+        let present = || std::env::current_dir().ok().filter(|_| away).map(OsString::from);
+        flag("--wdir", program.folder.clone().or_else(present));
         flag("--path", program.path.clone());
         words.push(program.command.clone());
         // Of the launcher's, a colon alone would begin another program.
@@ -98,9 +103,11 @@ impl Spawned {
         let (ours, theirs) = UnixStream::pair().map_err(|e| refuse("a socket", e))?;
         ours.set_nonblocking(true).map_err(|e| refuse("a socket", e))?;
         let launcher = launcher()?;
-        let here = crate::runtime::host_name();
+        // In a job over several sites the launcher has the job's own one start it, on the only machine that reaches all hosts.
+        let door = super::sites::door();
+        let here = door.as_ref().map_or_else(crate::runtime::host_name, |door| door.host.clone());
         let child = Command::new(&launcher)
-            .args(arguments(programs, &here, universe))
+            .args(arguments(programs, (&here, door.is_some()), universe))
             .env(PARENT_PORT, port)
             .env(LIFELINE, "0")
             .stdin(Stdio::from(OwnedFd::from(theirs)))
@@ -274,12 +281,17 @@ mod tests {
             path: Some(word("/p")),
             ..Program::default()
         };
-        let line = |programs: &[Program]| arguments(programs, "here", None).join(&word(" "));
+        let line =
+            |programs: &[Program]| arguments(programs, ("here", false), None).join(&word(" "));
         assert_eq!(line(std::slice::from_ref(&a)), "--stdin none -n 2 a -x");
         let both = "--stdin none -n 2 --host here a -x : -n 1 --host n1 --wdir /d --path /p b";
         assert_eq!(line(&[a.clone(), b]), both);
-        let universe = arguments(std::slice::from_ref(&a), "here", Some(9)).join(&word(" "));
+        let universe =
+            arguments(std::slice::from_ref(&a), ("here", false), Some(9)).join(&word(" "));
         assert_eq!(universe, "--stdin none -usize 9 -n 2 a -x");
+        let away =
+            arguments(&[Program { folder: Some(word("/d")), ..a.clone() }], ("n0", true), None);
+        assert_eq!(away.join(&word(" ")), "--stdin none -n 2 --host n0 --wdir /d a -x");
         assert!(check(&[Program { arguments: vec![word(":")], ..a.clone() }]).is_err());
         assert!(check(&[Program { command: word("-n"), ..a }]).is_err());
     }

@@ -26,7 +26,7 @@ const NET_TIMEOUT: f64 = 60.0;
 /// Longer than a launcher takes to end a job in which a rank has died.
 const LAUNCHER_ENDS_US: Duration = Duration::from_secs(2);
 
-pub(super) fn manager(cause: PmiError) -> Error {
+pub fn manager(cause: PmiError) -> Error {
     Error::new(Class::Other, format!("joining the job failed: {cause}"))
 }
 
@@ -34,7 +34,7 @@ fn memory(cause: SegmentError) -> Error {
     Error::new(Class::Other, format!("joining the job failed: {cause}"))
 }
 
-pub(super) fn network(cause: String) -> Error {
+pub fn network(cause: String) -> Error {
     Error::new(Class::Other, format!("joining the job failed: {cause}"))
 }
 
@@ -163,9 +163,12 @@ impl Far {
         self.sites.get(rank as usize).is_some_and(|site| *site != self.own)
     }
 
-    /// Whether each rank is at another site.
+    /// Whether each rank is at another site; empty: none is, as in a job that was spawned at one.
     fn ranks(&self) -> Vec<bool> {
-        self.sites.iter().map(|site| *site != self.own).collect()
+        match self.sites.iter().any(|site| *site != self.own) {
+            true => self.sites.iter().map(|site| *site != self.own).collect(),
+            false => Vec::new(),
+        }
     }
 }
 
@@ -178,7 +181,7 @@ fn far_ranks(job: &Job, m: &mut Client) -> Result<Option<Far>> {
 }
 
 /// Where this site's gateway is. To be asked once all have met.
-fn gateway_of(m: &mut Client, site: u16) -> Result<Card> {
+pub fn gateway_of(m: &mut Client, site: u16) -> Result<Card> {
     let name = format!("{GATEWAY_KEY}{site}");
     let text = m.get(&name).map_err(manager)?;
     let text = text.ok_or_else(|| network(format!("no {name} is known")))?;

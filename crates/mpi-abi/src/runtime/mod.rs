@@ -8,7 +8,7 @@
 mod identity;
 mod installation;
 mod lane;
-mod meet;
+pub(crate) mod meet;
 mod progress_thread;
 mod start;
 pub mod tables;

@@ -50,6 +50,11 @@ impl Nodes {
         table.hosts(group.processes())
     }
 
+    /// The site of a process, in a job of several sites.
+    pub(crate) fn site(&self, process: Rank) -> Option<u16> {
+        self.0.sites.get(process as usize).copied()
+    }
+
     /// Bytes that the tables take.
     pub fn bytes(&self) -> usize {
         let hosts = self.0.all.get().and_then(|all| all.as_deref());

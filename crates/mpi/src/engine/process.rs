@@ -135,6 +135,11 @@ impl<T: Transport> Process<T> {
         self.share_nodes(Nodes::at_sites(nodes, sites));
     }
 
+    /// The site of a process of the job, in a job of several sites.
+    pub fn site(&self, process: Rank) -> Option<u16> {
+        self.nodes.site(process)
+    }
+
     /// The same with a table that other processes of a virtual network have, too.
     pub fn share_nodes(&mut self, nodes: Nodes) {
         self.budget = if nodes.alone() { progress::ONE_PACKET } else { progress::BUDGET };

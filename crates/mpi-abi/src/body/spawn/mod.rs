@@ -19,16 +19,22 @@ use hpvm_mpi::Class;
 use hpvm_mpi::error::Result;
 use std::sync::Arc;
 
+/// The same for ports, which are reached directly.
+fn side_at_one_site(w: &Entered, comm: MPI_Comm, root: c_int) -> Result<(Side, Arc<CommObject>)> {
+    let (side, object) = side(w, comm, root)?;
+    if w.spans_sites(&side.comm) {
+        let text = "members of comm are at several sites, and ports are reached directly, not through gateways: \
+                    call it with a communicator whose members are at one site (docs/sites.md)";
+        return Err(wrong(Class::Comm, text));
+    }
+    Ok((side, object))
+}
+
 /// The group that a call brings together with another one: the members of an intracommunicator.
 fn side(w: &Entered, comm: MPI_Comm, root: c_int) -> Result<(Side, Arc<CommObject>)> {
     let object = w.objects.comm(comm)?.clone();
     if object.comm.is_inter() {
         return Err(wrong(Class::Comm, "comm is an intercommunicator"));
-    }
-    if w.process.spans_sites(&object.comm) {
-        let text = "members of comm are at several sites, and other jobs are reached directly, not through gateways: \
-                    call it with a communicator whose members are at one site (docs/sites.md)";
-        return Err(wrong(Class::Comm, text));
     }
     let size = object.comm.size();
     let root = u32::try_from(root).ok().filter(|root| *root < size).ok_or_else(|| {

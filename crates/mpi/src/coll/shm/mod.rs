@@ -264,11 +264,6 @@ impl<T: Transport> Process<T> {
         comm.hosts(&self.nodes).is_some()
     }
 
-    /// Whether members of `comm` are at several sites.
-    pub fn spans_sites(&self, comm: &Comm) -> bool {
-        comm.hosts(&self.nodes).is_some_and(|hosts| hosts.sites().is_some())
-    }
-
     /// Looks at `comm`, which was just made, so that its first collective need not: to make one takes far longer. What
     /// takes time for many members, or has to begin with the first collective, is left to that.
     pub fn look_ahead(&mut self, comm: &Comm) {

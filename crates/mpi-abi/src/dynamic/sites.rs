@@ -1,0 +1,127 @@
+//! Jobs over several sites and the jobs that they spawn: at which site processes are, and who tells gateways of them.
+//!
+//! What a process cannot reach itself its job's launcher does, to whom a socket of this host leads, the *door*
+//! (`cluster/launch/src/errands.rs`).
+
+use crate::runtime::{Entered, meet};
+use hpvm_fm::Rank;
+use hpvm_mpi::error::Result;
+use hpvm_mpi::{Class, Comm, Error};
+use hpvm_net::{Card, JobKey, handshake};
+use hpvm_sites::{SITES_KEY, Sites};
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixStream};
+
+/// The variable with the door's name and what this host is called in the job, `DOOR,HOST`.
+const DOOR: &str = "HPVM_DOOR";
+
+/// The way to the launcher of a job over several sites.
+pub struct Door {
+    name: String,
+    /// What this host is called in the job.
+    pub host: String,
+}
+
+/// That of this process's job, if it is one over several sites.
+pub fn door() -> Option<Door> {
+    let value = std::env::var(DOOR).ok()?;
+    let (name, host) = value.split_once(',')?;
+    Some(Door { name: name.to_owned(), host: host.to_owned() })
+}
+
+impl Door {
+    /// A stream that begins with these words.
+    fn ask(&self, words: &str) -> io::Result<UnixStream> {
+        let address = SocketAddr::from_abstract_name(format!("hpvm-door-{}", self.name))?;
+        let stream = UnixStream::connect_addr(&address)?;
+        if !super::port::of_our_user(&stream) {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        let mut rest = words.as_bytes();
+        while !rest.is_empty() {
+            match handshake::send(&stream, rest) {
+                Ok(count) => rest = &rest[count..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(stream)
+    }
+
+    /// To the port of those who have spawned this job.
+    pub fn parents(&self) -> Result<UnixStream> {
+        self.ask("parent\n")
+            .map_err(|cause| lost("reaching those who have spawned this job", &cause))
+    }
+}
+
+fn lost(what: &str, cause: &io::Error) -> Error {
+    Error::new(Class::Other, format!("{what} by the launcher of the job: {cause}"))
+}
+
+/// Where this process is in a job over several sites.
+#[derive(Clone)]
+pub struct Place {
+    pub site: u16,
+    names: Vec<String>,
+    gateway: Card,
+}
+
+impl Place {
+    /// The site as told to others, who may be at none: that is 0.
+    pub fn word(place: Option<&Place>) -> u64 {
+        place.map_or(0, |place| u64::from(place.site) + 1)
+    }
+
+    /// Where processes of other sites are reached.
+    pub fn gateway(&self) -> Card {
+        self.gateway.clone()
+    }
+
+    /// Has the launcher tell gateways of the members of a link with this `key`, whose sites and `cards` these are. They know them as long as
+    /// the stream is open.
+    pub fn tell_gateways(
+        &self,
+        key: &JobKey,
+        sites: &[u64],
+        cards: &[Option<Card>],
+    ) -> Result<UnixStream> {
+        let ranks = sites.iter().map(|site| site.saturating_sub(1) as u16).collect();
+        let text = Sites { names: self.names.clone(), ranks }.text();
+        let mut words = format!("space\n{} {} {text}\n", key.hex(), sites.len());
+        for (member, card) in cards.iter().enumerate() {
+            if let Some(card) = card {
+                words.push_str(&format!("{member} {}\n", card.text()));
+            }
+        }
+        let door = door().ok_or(io::ErrorKind::NotFound);
+        let told = door.map_err(io::Error::from).and_then(|door| door.ask(&words));
+        told.map_err(|cause| lost("telling gateways of new processes", &cause))
+    }
+}
+
+impl Entered {
+    /// Whether members of `comm`, of this job or of those that it is connected with, are at several sites.
+    pub fn spans_sites(&self, comm: &Comm) -> bool {
+        let own = |process: Rank| match process < self.job.size {
+            true => self.process.site(process).or(self.dynamic.own_site),
+            false => self.dynamic.sites.get(&process).copied(),
+        };
+        let mut sites = comm.group().processes().filter_map(own);
+        let first = sites.next();
+        sites.any(|site| Some(site) != first)
+    }
+
+    /// Where this process is, if its job is one over several sites or spawned by one. Asks the process manager on this host.
+    pub fn place(&mut self) -> Result<Option<Place>> {
+        let Some(mut manager) = self.job.manager.clone().filter(|_| door().is_some()) else {
+            return Ok(None);
+        };
+        let Some(text) = manager.get(SITES_KEY).map_err(meet::manager)? else { return Ok(None) };
+        let sites = Sites::parse(&text, self.job.size as usize).map_err(meet::network)?;
+        let site = sites.of(self.job.rank).unwrap_or(0);
+        let gateway = meet::gateway_of(&mut manager, site)?;
+        Ok(Some(Place { site, names: sites.names, gateway }))
+    }
+}
