@@ -23,7 +23,7 @@ const BUFFERS: libc::c_int = 4 << 20;
 
 /// Where a rank of our site is.
 #[derive(Default)]
-struct Place {
+struct Addresses {
     /// What its card says.
     told: Vec<SocketAddr>,
     /// Which of these it was heard at.
@@ -36,7 +36,7 @@ struct Space {
     number: Option<u32>,
     sites: Sites,
     key: JobKey,
-    places: Mutex<HashMap<u32, Place>>,
+    addresses: Mutex<HashMap<u32, Addresses>>,
     /// Since when the launcher wants it no more. Ranks may still be sending their last acknowledgements.
     forgotten: Option<Instant>,
 }
@@ -62,20 +62,20 @@ pub struct Site {
 
 impl Space {
     fn new(number: Option<u32>, sites: Sites, key: JobKey) -> Space {
-        Space { number, sites, key, places: Mutex::default(), forgotten: None }
+        Space { number, sites, key, addresses: Mutex::default(), forgotten: None }
     }
 
-    fn places(&self) -> MutexGuard<'_, HashMap<u32, Place>> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    fn addresses(&self) -> MutexGuard<'_, HashMap<u32, Addresses>> {
+        self.addresses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A datagram of that rank came from there. Somebody else may have kept it and sent it: only an address that the rank
     /// has told counts.
     fn heard(&self, rank: u32, from: SocketAddr) {
-        if let Some(place) = self.places().get_mut(&rank)
-            && place.told.contains(&from)
+        if let Some(card) = self.addresses().get_mut(&rank)
+            && card.told.contains(&from)
         {
-            place.heard = Some(from);
+            card.heard = Some(from);
         }
     }
 }
@@ -125,7 +125,7 @@ impl Site {
 
     fn put(&self, space: &Space, rank: u32, card: &Card) {
         let told = card.addresses.iter().filter_map(|a| self.reachable(a.ip, card.port)).collect();
-        space.places().insert(rank, Place { told, heard: None });
+        space.addresses().insert(rank, Addresses { told, heard: None });
     }
 
     /// From now on there are these ranks, too, which the launcher calls by this number. Of two spaces whose keys give the same number in
@@ -224,15 +224,15 @@ impl Site {
         if space.sites.of(src) != Some(site) || space.sites.of(dst) != Some(self.own) {
             return false;
         }
-        let places = space.places();
+        let addresses = space.addresses();
         // A rank whose card has not come yet: lost, and sent again.
-        let Some(place) = places.get(&dst) else { return true };
-        let to: Vec<SocketAddr> = match place.heard {
+        let Some(card) = addresses.get(&dst) else { return true };
+        let to: Vec<SocketAddr> = match card.heard {
             Some(heard) => vec![heard],
             // All of them, until it is heard at one: nobody but the rank can make use of it.
-            None => place.told.clone(),
+            None => card.told.clone(),
         };
-        drop(places);
+        drop(addresses);
         drop(spaces);
         for to in to {
             // What does not go out is lost as on any network.

@@ -19,10 +19,10 @@ use crate::hosts::parse_list;
 use crate::sys;
 
 /// How long whoever looks after the job may take to hear of it: the queue tells the hosts of a job at the same time.
-const PATIENCE: Duration = Duration::from_secs(5);
-const AGAIN: Duration = Duration::from_millis(20);
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(5);
+const RETRY_EVERY: Duration = Duration::from_millis(20);
 /// The answer is one system call or a few away.
-const ANSWER: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 /// So much of a host's name is in that of the socket: a name of a socket has 107 bytes at most.
 const HOST_MAX: usize = 24;
 /// Where the kernel lists the sockets of this host.
@@ -69,8 +69,8 @@ pub fn peer(stream: &UnixStream) -> Option<(i32, u32)> {
 pub(super) fn be_confined(order: &Order) {
     let mark = order.job.split('/').next().unwrap_or_default();
     let host = short(&order.nodes[0].host);
-    let patience = if is_of_queue(order) { PATIENCE } else { Duration::ZERO };
-    let until = Instant::now() + patience;
+    let timeout = if is_of_queue(order) { QUEUE_TIMEOUT } else { Duration::ZERO };
+    let until = Instant::now() + timeout;
     loop {
         let found = believed(mark, &host);
         if !found.is_empty() {
@@ -79,7 +79,7 @@ pub(super) fn be_confined(order: &Order) {
         if Instant::now() >= until {
             return;
         }
-        std::thread::sleep(AGAIN);
+        std::thread::sleep(RETRY_EVERY);
     }
 }
 
@@ -177,7 +177,7 @@ fn connect(name: &str) -> io::Result<UnixStream> {
 
 /// Waits for the answer.
 fn wait(mut stream: UnixStream) {
-    if stream.set_read_timeout(Some(ANSWER)).is_ok() {
+    if stream.set_read_timeout(Some(ANSWER_TIMEOUT)).is_ok() {
         // The connection ends when it was done, or cannot be done.
         let _ = stream.read(&mut [0; 1]);
     }
