@@ -19,10 +19,13 @@ const SCRIPT: &str = "#!/bin/bash\nnow=$EPOCHREALTIME\necho $now >$1.new && mv $
 const HANDS_IN: &str = "echo $EPOCHREALTIME; exec \"$@\"";
 const HPVM: &str = env!("CARGO_BIN_EXE_hpvm");
 
+/// Makes a command of words, with what it needs.
+type Make<'a> = dyn Fn(&[&str]) -> Command + 'a;
+
 /// A way to hand a job in.
 struct Way<'a> {
     name: &'a str,
-    command: Box<dyn Fn(&[&str]) -> Command + 'a>,
+    command: Box<Make<'a>>,
     words: Vec<String>,
     /// Seconds, of each round.
     took: Vec<f64>,
@@ -67,7 +70,7 @@ fn from_handing_in_to_the_first_instruction() {
         command.env("HPVM_SERVER", folder.join("data")).current_dir(folder);
         command
     };
-    let way = |name, command: Box<dyn Fn(&[&str]) -> Command>, words: &[&str]| {
+    let way = |name, command, words: &[&str]| {
         let words = words.iter().map(|word| word.to_string()).collect();
         Way { name, command, words, took: Vec::new() }
     };

@@ -282,7 +282,9 @@ fn a_user_who_is_another_or_nobody_on_a_host_is_told() {
 fn whatever_is_killed_nothing_of_any_user_is_left() {
     let Some(mut realm) = Realm::start() else { return };
     let script = "trap '' TERM; setsid sleep 1013 & echo here; while :; do sleep 1; done";
-    let begin = |realm: &Realm| {
+    // What has got rid of the job's group and variables, and of its session.
+    let hidden = format!("setsid env -i sleep 1013 & {script}");
+    let begin = |realm: &Realm, script: &str| {
         let of = |user: &User, hosts: &[u32]| {
             let id = realm.submit(user, hosts, &["-c", "1", "bash", "-c", script]);
             let here = || realm.good(user, &["logs", &id]) == "here\nhere\n";
@@ -292,7 +294,7 @@ fn whatever_is_killed_nothing_of_any_user_is_left() {
         (of(&ANN, &[2, 3]), of(&BOB, &[2, 3]))
     };
     // A cancel of one is no matter of the other.
-    let (ann, bob) = begin(&realm);
+    let (ann, bob) = begin(&realm, &hidden);
     realm.good(&ANN, &["cancel", &ann]);
     assert_eq!(realm.ended(&ann)["outcome"]["kind"], "cancelled");
     let left = |uid: u32| {
@@ -304,7 +306,7 @@ fn whatever_is_killed_nothing_of_any_user_is_left() {
         (1..=3).flat_map(of).filter(own).count()
     };
     assert!(common::until(|| left(ANN.uids[0]) == 0));
-    assert_eq!(left(BOB.uids[0]), 2);
+    assert_eq!(left(BOB.uids[0]), 4);
     // The launcher of it is killed.
     let launchers = kills::of_jobs(&realm.spread.folders(), false);
     assert_eq!(launchers.len(), 1);
@@ -313,7 +315,7 @@ fn whatever_is_killed_nothing_of_any_user_is_left() {
     assert_eq!(shown["outcome"]["signal"], 9, "{shown}");
     realm.is_gone("sleep 1013");
     // The host's daemon of the ranks is killed, then the agents there, whose launchers notice.
-    let (ann, bob) = begin(&realm);
+    let (ann, bob) = begin(&realm, script);
     realm.spread.kill(3);
     realm.with(3, "hpvm agent").into_iter().for_each(|pid| common::kill(pid, libc::SIGKILL));
     for id in [&ann, &bob] {
@@ -323,7 +325,7 @@ fn whatever_is_killed_nothing_of_any_user_is_left() {
     realm.spread.again(3);
     realm.spread.all_up();
     // The daemon of the first host and the supervisors are killed.
-    let (ann, bob) = begin(&realm);
+    let (ann, bob) = begin(&realm, script);
     realm.spread.kill(2);
     let supervisors = kills::of_jobs(&realm.spread.folders(), true);
     assert_eq!(supervisors.len(), 2);

@@ -2,8 +2,13 @@
 //! loses its parent becomes the launcher's child, so that nothing escapes by daemonising.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use crate::{lifeline, sys};
+
+/// Sweeps at most, and the time between two.
+const SWEEPS: u32 = 400;
+const SWEEP_EVERY: Duration = Duration::from_millis(5);
 
 /// Finds the job's processes among the launcher's children.
 #[derive(Debug)]
@@ -63,6 +68,19 @@ impl Leftovers {
         };
         for pid in self.descendants(|pid| self.with_parted || !spared(pid)) {
             sys::kill(pid, number);
+        }
+    }
+
+    /// Kills everything that descends from the launcher and is the job's, whatever group or variables it has, until there
+    /// is nothing. Blocks for 2 s at most: a process may hang in the kernel.
+    pub fn end(&self) {
+        for _ in 0..SWEEPS {
+            self.reap(|_| false);
+            if self.descendants(|pid| !lifeline::is_spawning(pid)).is_empty() {
+                return;
+            }
+            self.signal(libc::SIGKILL);
+            std::thread::sleep(SWEEP_EVERY);
         }
     }
 

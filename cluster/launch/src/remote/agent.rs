@@ -21,6 +21,7 @@ use crate::executor::Source;
 use crate::executor::census::{Candidate, Census};
 use crate::executor::gateway::Orders;
 use crate::executor::guardian::{Guardian, marks};
+use crate::executor::leftovers::Leftovers;
 use crate::executor::link::LinkIo;
 use crate::executor::local::{self, Local};
 use crate::executor::rank::{RankIo, Read};
@@ -93,9 +94,11 @@ fn run(
     let mut agent =
         Agent::new(order, from, to, frames, &guardian).map_err(|error| plain(&error))?;
     if let Some(why) = agent.run()? {
-        // The guardian, which is not dismissed, ends what we have started.
-        drop(agent);
+        // The guardian, which is not dismissed, ends what we have started. It knows groups and the job's marks; what
+        // has got rid of both is still below us.
+        let leftovers = agent.leave();
         guardian.avenge();
+        leftovers.end();
         return Err(why);
     }
     guardian.dismiss();
@@ -168,6 +171,11 @@ impl<'a> Agent<'a> {
             census,
             end: None,
         })
+    }
+
+    /// Gives up all but what tells our processes from others.
+    fn leave(self) -> Leftovers {
+        self.here.leftovers
     }
 
     fn handle(&mut self, event: Event) {
