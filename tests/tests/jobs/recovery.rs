@@ -30,6 +30,20 @@ fn who_waits_for_a_killed_rank_gets_an_error() {
     }
 }
 
+/// Windows: a rank is killed in the middle of an update, so that it holds a lock, or with updates under way.
+#[test]
+fn a_rank_that_is_killed_in_an_update_of_a_window_holds_up_nobody() {
+    for case in ["shared", "exclusive", "wide", "created", "slot", "target"] {
+        let mut command = clean(prefix().join("bin/mpirun"));
+        command.args(["-n", "3", "--enable-recovery"]).arg(program("outlive_update")).arg(case);
+        survives(command, case);
+    }
+    let mut command = clean(prefix().join("bin/mpirun"));
+    command.args(["-n", "3", "--enable-recovery"]).arg(program("outlive_update")).arg("target");
+    command.env("HPVM_ONESIDED", "messages");
+    survives(command, "target in packets");
+}
+
 #[track_caller]
 fn survives(command: Command, case: &str) {
     let outcome = run_within(command, PATIENCE);

@@ -128,6 +128,14 @@ impl Default for Objects {
     }
 }
 
+impl Objects {
+    /// Whether there is anything that few programs have, and that every turn has to look at.
+    #[inline(always)]
+    pub fn has_rarities(&self) -> bool {
+        self.unfinished.len() | self.comparisons.len() | self.watched.len() != 0
+    }
+}
+
 /// The error of a table that is full.
 pub fn too_many(what: &str) -> Error {
     let text = format!("{} {what} live already; free those that are not needed", table::CAPACITY);

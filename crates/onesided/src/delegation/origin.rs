@@ -1,12 +1,12 @@
 //! The origin's side: whether to ask, and how long to wait.
 
 use super::{OwnerSlot, What, result_at};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kind::AtomicOp;
 use crate::messages::request::{Elements, Swap};
 use crate::region::Target;
 use crate::runs::{Part, Run, Update};
-use crate::{Rank, cross_memory, mapped};
+use crate::{Rank, RegionKey, mapped};
 use hpvm_fm::{Fm, PerPeer, Transport};
 use hpvm_sync::spin_hint;
 use hpvm_wire::delegation::{Attention, DATA, Progress, Request, Taken};
@@ -250,6 +250,10 @@ impl<T: Transport> Delegate<'_, T> {
         if !polls.is_multiple_of(YIELDS) {
             return Ok(());
         }
-        cross_memory::check_alive(self.fm, self.target)
+        let RegionKey { rank, id: region, .. } = self.target.key;
+        match self.fm.transport().life().is_some_and(|life| life.is_gone(rank)) {
+            true => Err(Box::new(Error::Gone { rank, region })),
+            false => Ok(()),
+        }
     }
 }

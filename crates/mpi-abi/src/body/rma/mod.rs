@@ -82,17 +82,25 @@ impl WinObject {
     }
 }
 
+/// The class of what the one-sided layer has refused.
+fn class(failure: &Failure) -> Class {
+    match failure {
+        Failure::Range { .. } | Failure::Memory { .. } | Failure::NotExposed { .. } => {
+            Class::RmaRange
+        }
+        Failure::Gone { .. } | Failure::Died { .. } | Failure::HolderGone { .. } => {
+            Class::ProcAborted
+        }
+        Failure::Unsupported { .. } => Class::Op,
+        _ => Class::Other,
+    }
+}
+
 /// What the one-sided layer has refused, in MPI's words.
 #[cold]
 fn refused(window: &WinObject, rank: usize, failure: &Failure) -> Error {
     crate::onesided::await_explanation(failure);
-    let class = match failure {
-        Failure::Range { .. } | Failure::Memory { .. } | Failure::NotExposed { .. } => {
-            Class::RmaRange
-        }
-        Failure::Unsupported { .. } => Class::Op,
-        _ => Class::Other,
-    };
+    let class = class(failure);
     let of = window.shown();
     let what = match failure {
         Failure::Range { offset, len, size, .. } => {

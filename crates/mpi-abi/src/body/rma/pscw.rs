@@ -130,6 +130,8 @@ pub unsafe fn win_test(win: MPI_Win, flag: *mut c_int) -> c_int {
         let over = is_over(&window);
         if over {
             close(w, &window);
+        } else if let Some(error) = w.process.lost_member(window.comm()) {
+            return Err(error);
         }
         // SAFETY: checked above.
         unsafe { *flag = c_int::from(over) };
