@@ -128,9 +128,7 @@ impl Entered {
     #[inline(always)]
     pub fn turns_are_plain(&self) -> bool {
         let objects = &self.objects;
-        !self.leader
-            && self.followers == 0
-            && !objects.has_rarities()
+        !self.leader && self.followers == 0 && !objects.has_rarities()
     }
 
     /// Blocks until `done` says so. `done` is asked after every turn, at least once.

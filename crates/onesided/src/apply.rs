@@ -151,8 +151,7 @@ impl Appliers {
         operand: *const u8,
         fetch: *mut u8,
     ) -> Result<(), HolderGone> {
-        let aligned =
-            kind.native_size().is_some_and(|size| elements.at.addr().is_multiple_of(size));
+        let aligned = is_aligned(elements.at, kind);
         let atomicity = if aligned { elements.atomicity } else { Atomicity::Locked };
         // SAFETY: the caller's promise; aligned where that is asked for.
         unsafe {
@@ -248,7 +247,7 @@ impl Appliers {
         result: *mut u8,
     ) -> Result<(), HolderGone> {
         let size = self.size(kind, AtomicOp::Replace).unwrap_or(0);
-        let aligned = kind.native_size().is_some() && element.at.addr().is_multiple_of(size);
+        let aligned = is_aligned(element.at, kind);
         let atomicity = if aligned { element.atomicity } else { Atomicity::Locked };
         let lock = element.control.lock();
         loop {
@@ -274,6 +273,13 @@ impl Appliers {
             }
         }
     }
+}
+
+/// Whether an element of `kind` at `at` can be updated by the processor.
+#[inline(always)]
+fn is_aligned(at: *mut u8, kind: Kind) -> bool {
+    // Sizes of native kinds are powers of two, which the compiler does not know: no division.
+    kind.native_size().is_some_and(|size| at.addr() & (size - 1) == 0)
 }
 
 /// Compares and swaps `size` bytes, at most 8, by the processor.

@@ -352,7 +352,11 @@ mod tests {
         let mut policy = WaitPolicy::default();
         let mut now = Instant::now();
         let mut calls = |n: u32, apart: Duration| {
-            (0..n).map(|_| now += apart).filter(|()| policy.waits_by_calling(|| now)).count() as u32
+            let call = |_: &u32| {
+                now += apart;
+                policy.waits_by_calling(|| now)
+            };
+            (0..n).filter(call).count() as u32
         };
         let fast = CALLS_WITHIN / CALLS / 2;
         assert_eq!(calls(4 * CALLS, Duration::from_millis(1)), 0);
