@@ -134,11 +134,10 @@ impl AccumulateLock {
     /// exclusive mode. False: somebody else was first.
     #[cold]
     fn take_over(&self, holder: u32, me: u32) -> bool {
-        // Acquire pairs with the release in `drop` from before the holder's turn, whose `take` goes on with its release
-        // sequence. Relaxed on failure: nothing is read then.
-        let taken = order!(Acquire, "accumulate_lock.take_over");
+        // Relaxed: the kernel knows of an end after all that the rank did and saw, and this one has asked it.
+        let relaxed = order!(Relaxed, "");
         let me = AccumulateLock::held_by(me);
-        if self.holder.compare_exchange(holder, me, taken, order!(Relaxed, "")).is_err() {
+        if self.holder.compare_exchange(holder, me, relaxed, relaxed).is_err() {
             return false;
         }
         let held = Held(self);

@@ -22,9 +22,9 @@ const MAX_MISSES: u32 = 6;
 const BEFORE_CALL: u32 = 32;
 /// After each call that came to nothing twice as many, up to as many bits.
 const MAX_CALLS: u32 = 8;
-/// Longest update that is done by owners, bytes: some microseconds for each side. For longer ones the kernel's calls count
-/// little.
-const MAX_UPDATED: usize = 64 * 1024;
+/// Longest update that is done by owners, bytes, in some five parts. Longer ones take longer than the kernel's calls where the
+/// processors have no cache in common.
+const MAX_UPDATED: usize = 16 * 1024;
 /// Longest run that is copied by owners, bytes, in three parts: from 16 KiB on two copies take as long as the kernel's call.
 const MAX_COPIED: usize = 8 * 1024;
 /// Polls for an owner that has claimed before the processor is offered to others: it may need it.
