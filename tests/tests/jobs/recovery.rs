@@ -4,7 +4,7 @@ use std::process::Command;
 
 use hpvm_tests::hosts::Hosts;
 
-use crate::common::{PATIENCE, clean, prefix, program, run_within};
+use crate::common::{PATIENCE, clean, prefix, program, program_by, run_within};
 
 fn outlive(case: &str) -> Command {
     let mut command = clean(prefix().join("bin/mpirun"));
@@ -42,6 +42,20 @@ fn a_rank_that_is_killed_in_an_update_of_a_window_holds_up_nobody() {
     command.args(["-n", "3", "--enable-recovery"]).arg(program("outlive_update")).arg("target");
     command.env("HPVM_ONESIDED", "messages");
     survives(command, "target in packets");
+}
+
+/// Models without errors: who waits for memory that a dead rank may have been about to store to ends the job.
+#[test]
+fn a_lock_of_a_killed_pe_ends_the_job_with_words() {
+    let Some(oshcc) = crate::shmem::oshcc() else { return };
+    let mut command = clean(prefix().join("bin/oshrun"));
+    command.args(["-n", "3", "--enable-recovery"]);
+    command.arg(program_by(&oshcc, "oshmem", "outlive_shmem"));
+    let outcome = run_within(command, PATIENCE);
+    assert_eq!(outcome.code, Some(137), "{}", outcome.output);
+    let said = outcome.output.contains("shmem_set_lock failed");
+    assert!(said && outcome.output.contains("has died"), "{}", outcome.output);
+    assert!(!outcome.output.contains("has it"), "{}", outcome.output);
 }
 
 #[track_caller]
