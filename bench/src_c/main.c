@@ -61,7 +61,8 @@ static void usage(FILE *to)
           "                            on a communicator that has just been made (round)\n"
           "  --op NAME                 rma: put, get, accumulate, fetch_and_op, compare_and_swap,\n"
           "                            lock, fence, pscw, or put_busy, fetch_and_op_busy, lock_busy,\n"
-          "                            whose target computes and calls MPI every millisecond (all)\n"
+          "                            whose target computes and calls MPI every millisecond, or\n"
+          "                            put_test, fetch_and_op_test, whose target calls MPI_Test (all)\n"
           "  --raw no|yes              print every batch (no)\n"
           "  --file FOLDER             files: write there (.)\n"
           "  --granularity BYTES       rma: mpi_accumulate_granularity of the windows (none)\n",

@@ -1,5 +1,5 @@
 /* Windows: the time of operations that rank 0 starts and completes by itself, while rank 1 waits in a barrier or
- * computes, and of epochs in which both take part; on memory of MPI_Win_allocate and of MPI_Win_create. */
+ * computes or calls MPI_Test, and of epochs in which both take part; on memory of MPI_Win_allocate and of MPI_Win_create. */
 #include "hpvmbench.h"
 
 #include <inttypes.h>
@@ -29,6 +29,7 @@ struct operation {
     int lock_all; /* inside of MPI_Win_lock_all */
     int fences;   /* between MPI_Win_fence */
     int computes; /* the target does not wait, it computes */
+    int tests;    /* the target waits by MPI_Test, again and again */
 };
 
 struct work {
@@ -133,6 +134,8 @@ static const struct operation operations[] = {
     {"put_busy", put_flush, NULL, LEAVES_STAMP, .lock_all = 1, .computes = 1},
     {"fetch_and_op_busy", fetch_and_op_flush, NULL, LEAVES_COUNT, .lock_all = 1, .computes = 1},
     {"lock_busy", lock_put_unlock, NULL, LEAVES_STAMP, .computes = 1},
+    {"put_test", put_flush, NULL, LEAVES_STAMP, .lock_all = 1, .tests = 1},
+    {"fetch_and_op_test", fetch_and_op_flush, NULL, LEAVES_COUNT, .lock_all = 1, .tests = 1},
 };
 
 enum { OPERATIONS = sizeof operations / sizeof *operations };
@@ -144,15 +147,15 @@ static double clock_seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* As a program whose work now and then calls MPI, until rank 0 says that it is done. */
-static void compute(void)
+/* As a program whose work, of `seconds` each time, now and then calls MPI, until rank 0 says that it is done. */
+static void compute(double seconds)
 {
     MPI_Request done;
     int there = 0;
     MPI_Irecv(NULL, 0, MPI_BYTE, ORIGIN, TAG_DATA, MPI_COMM_WORLD, &done);
     while (!there) {
-        double end = clock_seconds() + COMPUTES;
-        while (clock_seconds() < end)
+        double end = seconds > 0 ? clock_seconds() + seconds : 0;
+        while (end > 0 && clock_seconds() < end)
             ;
         MPI_Test(&done, &there, MPI_STATUS_IGNORE);
     }
@@ -169,7 +172,7 @@ static double at_origin(struct point *p, long iters)
     double seconds = MPI_Wtime() - start;
     if (w->op->lock_all)
         MPI_Win_unlock_all(w->win);
-    if (w->op->computes)
+    if (w->op->computes || w->op->tests)
         MPI_Send(NULL, 0, MPI_BYTE, TARGET, TAG_DATA, MPI_COMM_WORLD);
     return seconds;
 }
@@ -177,8 +180,8 @@ static double at_origin(struct point *p, long iters)
 static void at_target(struct point *p, long iters)
 {
     struct work *w = p->extra;
-    if (w->op->computes)
-        compute();
+    if (w->op->computes || w->op->tests)
+        compute(w->op->computes ? COMPUTES : 0);
     for (long i = 0; w->op->target && i < iters; i++)
         w->op->target(p);
 }

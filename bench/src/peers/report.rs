@@ -262,6 +262,8 @@ fn rma_title(operation: &str) -> &str {
         "put_busy" => "rma: put, flush, while the target computes",
         "fetch_and_op_busy" => "rma: fetch and op, flush, while the target computes",
         "lock_busy" => "rma: lock, put, unlock, while the target computes",
+        "put_test" => "rma: put, flush, while the target calls MPI_Test",
+        "fetch_and_op_test" => "rma: fetch and op, flush, while the target calls MPI_Test",
         other => other,
     }
 }

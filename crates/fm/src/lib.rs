@@ -26,7 +26,7 @@ pub use fast::Fast;
 pub use fault::{Fault, SendError};
 pub use handler::{Action, RecvStream};
 pub use hpvm_transport::{
-    Broken, Doorbell, Head, Holes, Landing, Limits, Memory, PREFIX, Packets, PeerMemory,
+    Broken, Doorbell, Head, Holes, Landing, Life, Limits, Memory, PREFIX, Packets, PeerMemory,
     PeerMemoryError, Rank, Refused, Segment, Streamed, Streams, Transport,
 };
 use hpvm_wire::counters::{Counters, add};

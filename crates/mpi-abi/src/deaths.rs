@@ -111,6 +111,15 @@ impl Entered {
         self.wait_unless(done, |w| w.process.lost_member(comm))
     }
 
+    /// Blocks until `done` says so, or any process of the job is known to have died: anybody may have been the one who
+    /// would have seen to it.
+    pub(crate) fn wait_for_everybody(
+        &mut self,
+        done: impl FnMut(&mut World) -> bool,
+    ) -> Result<()> {
+        self.wait_unless(done, |w| w.process.lost_member(w.process.world()))
+    }
+
     /// Blocks until `done` says so, or process `src` of `comm`, which may be any, is known to have died.
     pub(crate) fn wait_for_sender(
         &mut self,

@@ -44,7 +44,8 @@ const PAGE: usize = 4096;
 /// Before a failure is told: where a rank is gone, the launcher says why, and ends this one.
 #[cold]
 pub fn await_explanation(failure: &hpvm_onesided::Error) {
-    if let hpvm_onesided::Error::Gone { .. } = failure {
+    use hpvm_onesided::Error::{Gone, HolderGone};
+    if let Gone { .. } | HolderGone { .. } = failure {
         std::thread::sleep(EXPLANATION);
     }
 }
@@ -382,7 +383,7 @@ unsafe extern "C" fn wait(
         // Whoever stores rings no bell.
         w.polls_memory += 1;
         // SAFETY: the caller's function with the caller's state.
-        let waited = w.wait_until(|_| unsafe { ready(state) } != 0);
+        let waited = w.wait_for_everybody(|_| unsafe { ready(state) } != 0);
         w.polls_memory -= 1;
         waited
     })

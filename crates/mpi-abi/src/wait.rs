@@ -45,14 +45,8 @@ impl Entered {
             self.process.computed(compute);
             moved = true;
         }
-        if !self.objects.unfinished.is_empty() {
-            moved |= crate::body::comm::poll_unfinished(self);
-        }
-        if !self.objects.comparisons.is_empty() {
-            moved |= crate::audit::settle(self);
-        }
-        if !self.objects.watched.is_empty() {
-            moved |= crate::body::watch::poll(self);
+        if self.objects.has_rarities() {
+            moved |= self.turn_rarities();
         }
         if self.process.has_fast_arrivals() {
             self.outside(hpvm_fm_abi::deliver);
@@ -67,14 +61,55 @@ impl Entered {
         Ok(moved)
     }
 
+    /// Moves on what few programs have.
+    #[cold]
+    fn turn_rarities(&mut self) -> bool {
+        let mut moved = false;
+        if !self.objects.unfinished.is_empty() {
+            moved |= crate::body::comm::poll_unfinished(self);
+        }
+        if !self.objects.comparisons.is_empty() {
+            moved |= crate::audit::settle(self);
+        }
+        if !self.objects.watched.is_empty() {
+            moved |= crate::body::watch::poll(self);
+        }
+        moved
+    }
+
     /// One turn for a call that does not wait. A program that waits by calling again and again would
     /// keep the processor from those whom it waits for, so turns in vain give way as waiting does,
     /// though they never sleep.
     #[inline]
     pub fn glance(&mut self) -> Result<()> {
-        let moved = self.turn()?;
+        let moved = self.turn()? || self.look_in_passing();
         self.glanced(moved);
         Ok(())
+    }
+
+    /// As `look`, in a call that does not wait.
+    #[inline(always)]
+    fn look_in_passing(&mut self) -> bool {
+        self.process.onesided().1.offers() && self.serve_in_passing()
+    }
+
+    /// Others expect that this rank polls while its program waits by such calls. One that looks now and then does what it finds, but
+    /// nobody is to wait for it.
+    #[inline(never)]
+    fn serve_in_passing(&mut self) -> bool {
+        let World { policy, process, .. } = &mut **self;
+        if !policy.looks() {
+            return false;
+        }
+        let (_, onesided) = process.onesided();
+        let found = match policy.waits_by_calling(Instant::now) {
+            true => onesided.look(),
+            false => onesided.do_posted(),
+        };
+        if found {
+            policy.shares = false;
+        }
+        found
     }
 
     /// What follows on the turn of a call that does not wait.
@@ -93,11 +128,7 @@ impl Entered {
     #[inline(always)]
     pub fn turns_are_plain(&self) -> bool {
         let objects = &self.objects;
-        !self.leader
-            && self.followers == 0
-            && objects.unfinished.is_empty()
-            && objects.comparisons.is_empty()
-            && objects.watched.is_empty()
+        !self.leader && self.followers == 0 && !objects.has_rarities()
     }
 
     /// Blocks until `done` says so. `done` is asked after every turn, at least once.

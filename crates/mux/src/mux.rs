@@ -28,7 +28,7 @@ pub struct Mux {
 /// What there is only in a job on several hosts, and in one that other jobs have linked to.
 pub(crate) struct Hosts {
     /// The local rank of each rank of the job, or `REMOTE`.
-    local_ranks: Box<[u32]>,
+    local_ranks: Arc<[u32]>,
     /// The rank in the job of each local rank.
     pub(crate) ranks: Box<[Rank]>,
     /// The ranks of the job on other hosts, if there are any.
@@ -98,10 +98,9 @@ impl Mux {
             let bell = Bell::new(self.shm.mapping().clone(), self.rank, &[])?;
             let before = self.shm.doorbell();
             self.shm.sleep_on(bell.pipe());
-            let all: Box<[u32]> = (0..self.size).collect();
             self.hosts = Some(Box::new(Hosts {
-                local_ranks: all.clone(),
-                ranks: all,
+                local_ranks: (0..self.size).collect(),
+                ranks: (0..self.size).collect(),
                 net: None,
                 links: Links::new(self.size),
                 poll_interval: PollInterval::default(),
@@ -164,11 +163,16 @@ impl Mux {
 
     /// The job goes on without that rank, which has died.
     pub fn mark_dead(&mut self, rank: Rank) {
-        if self.local(rank).is_none()
-            && let Some(net) = self.hosts.as_mut().and_then(|hosts| hosts.net.as_mut())
-        {
-            net.mark_dead(rank);
+        match (self.local(rank), &mut self.hosts) {
+            (Some(local), _) => self.shm.mark_dead(local),
+            (None, Some(hosts)) => hosts.net.iter_mut().for_each(|net| net.mark_dead(rank)),
+            (None, None) => {}
         }
+    }
+
+    /// The local rank of each rank of the job, or `REMOTE`. `None`: they are the same.
+    pub(crate) fn local_ranks(&self) -> Option<Arc<[u32]>> {
+        self.hosts.as_ref().map(|hosts| hosts.local_ranks.clone())
     }
 
     /// Every packet that was sent to other hosts has been acknowledged.

@@ -1,13 +1,29 @@
 //! The segment: that of our host.
 
 use crate::mux::Mux;
-use hpvm_transport::{Rank, Segment};
+use hpvm_transport::{Life, Rank, Segment};
 use hpvm_wire::accumulate_lock::Updating;
 use hpvm_wire::coll_slots::{CollSlots, LargeSlot};
 use hpvm_wire::counters::Counters;
 use hpvm_wire::delegation::DelegationSlot;
 use hpvm_wire::split_copy::SplitCopy;
 use hpvm_wire::traffic::Traffic;
+use std::sync::Arc;
+
+/// Of ranks whose local ranks are others.
+struct LocalLife {
+    here: Arc<dyn Life>,
+    /// [`Mux::local_ranks`].
+    local_ranks: Arc<[u32]>,
+}
+
+impl Life for LocalLife {
+    fn is_gone(&self, rank: Rank) -> bool {
+        let local = self.local_ranks.get(rank as usize);
+        // No local rank is as large as what says that a rank is on another host.
+        local.is_some_and(|local| self.here.is_gone(*local))
+    }
+}
 
 impl Segment for Mux {
     fn split_copy(&self, owner: Rank, index: usize) -> Option<&SplitCopy> {
@@ -16,6 +32,14 @@ impl Segment for Mux {
 
     fn updating(&self, rank: Rank) -> Option<&Updating> {
         self.shm.updating(self.local(rank)?)
+    }
+
+    fn life(&self) -> Option<Arc<dyn Life>> {
+        let here = self.shm.life()?;
+        match self.local_ranks() {
+            None => Some(here),
+            Some(local_ranks) => Some(Arc::new(LocalLife { here, local_ranks })),
+        }
     }
 
     #[inline(always)]

@@ -7,6 +7,9 @@ use crate::atomicity::Atomicity;
 use crate::control::Words;
 use crate::kind::{AtomicOp, Kind, LOCKED_F32, LOCKED_F64};
 use core::ops::Range;
+use hpvm_fm::Life;
+use hpvm_wire::accumulate_lock::{Held, HolderGone};
+use std::sync::Arc;
 
 /// Operations on elements of kinds that no processor updates atomically. A model registers one for its codes
 /// ([`crate::OneSided::register_apply`]).
@@ -72,9 +75,13 @@ impl Apply for Locked {
     }
 }
 
-/// What models have registered.
+/// How elements are updated: by what models have registered, and under locks whose holders may die.
 #[derive(Default)]
-pub(crate) struct Appliers(Vec<(Range<u16>, Box<dyn Apply>)>);
+pub(crate) struct Appliers {
+    registered: Vec<(Range<u16>, Box<dyn Apply>)>,
+    /// Who knows whether ranks of our host live.
+    life: Option<Arc<dyn Life>>,
+}
 
 /// `count` elements in our address space, and how they are updated.
 #[derive(Clone, Copy)]
@@ -88,11 +95,29 @@ pub(crate) struct Elements<'a> {
 
 impl Appliers {
     pub fn register(&mut self, codes: Range<u16>, apply: Box<dyn Apply>) {
-        self.0.push((codes, apply));
+        self.registered.push((codes, apply));
+    }
+
+    /// From now on whoever waits for a lock asks `life` about its holder.
+    pub fn ask(&mut self, life: Option<Arc<dyn Life>>) {
+        self.life = life;
+    }
+
+    /// Whether the process of a rank of our host is no more. For those who have waited long.
+    pub fn is_gone(&self, rank: Rank) -> bool {
+        self.life.as_ref().is_some_and(|life| life.is_gone(rank))
+    }
+
+    /// The lock of a region, for rank `me`. Blocks while a living rank holds it.
+    ///
+    /// # Errors
+    /// It was held by a rank that is gone, and is free again.
+    pub fn hold<'a>(&self, control: &'a Words, me: Rank) -> Result<Held<'a>, HolderGone> {
+        control.lock().hold(me, |rank| self.is_gone(rank))
     }
 
     fn of(&self, code: u16) -> Option<&dyn Apply> {
-        self.0.iter().find(|(codes, _)| codes.contains(&code)).map(|(_, apply)| &**apply)
+        self.registered.iter().find(|(codes, _)| codes.contains(&code)).map(|(_, apply)| &**apply)
     }
 
     /// Bytes of an element of `kind` if it has operation `op`.
@@ -111,6 +136,9 @@ impl Appliers {
 
     /// Updates elements; their values before go to `fetch` unless it is null.
     ///
+    /// # Errors
+    /// As for `hold`: not all elements have been updated.
+    ///
     /// # Safety
     /// `size(kind, op)` is known; the elements may be accessed; `operand` (which may be null for `NoOp`) is
     /// readable and `fetch`, if not null, writable for as many.
@@ -122,15 +150,15 @@ impl Appliers {
         op: AtomicOp,
         operand: *const u8,
         fetch: *mut u8,
-    ) {
-        let aligned =
-            kind.native_size().is_some_and(|size| elements.at.addr().is_multiple_of(size));
+    ) -> Result<(), HolderGone> {
+        let aligned = is_aligned(elements.at, kind);
         let atomicity = if aligned { elements.atomicity } else { Atomicity::Locked };
         // SAFETY: the caller's promise; aligned where that is asked for.
         unsafe {
             match atomicity {
                 Atomicity::Processor => {
-                    atomic::update(elements.at, kind, op, operand, elements.count, fetch)
+                    atomic::update(elements.at, kind, op, operand, elements.count, fetch);
+                    Ok(())
                 }
                 Atomicity::Shared(updating) => {
                     self.update_shared(elements, updating, (kind, op), operand, fetch)
@@ -142,6 +170,9 @@ impl Appliers {
 
     /// `update` under the lock, which is held for some elements at a time.
     ///
+    /// # Errors
+    /// As for `update`.
+    ///
     /// # Safety
     /// As for `update`.
     #[inline(never)]
@@ -152,18 +183,19 @@ impl Appliers {
         op: AtomicOp,
         operand: *const u8,
         fetch: *mut u8,
-    ) {
+    ) -> Result<(), HolderGone> {
         let size = self.size(kind, op).unwrap_or(1);
         let mut done = 0;
         while done < elements.count {
             let (count, skip) = ((elements.count - done).min(MAX_HELD / size), done * size);
-            let _held = elements.control.lock().hold(elements.me);
+            let _held = self.hold(elements.control, elements.me)?;
             let fetch = if fetch.is_null() { fetch } else { fetch.wrapping_add(skip) };
             let (at, operand) = (elements.at.wrapping_add(skip), operand.wrapping_add(skip));
             // SAFETY: the caller's promise; the lock is held.
             unsafe { self.update_plain(at, count, kind, op, operand, fetch) }
             done += count;
         }
+        Ok(())
     }
 
     /// As `update`, for a caller who holds the lock, or whose memory it is alone.
@@ -200,6 +232,9 @@ impl Appliers {
 
     /// Replaces one element by `swap` if it has the bytes of `compare`; its value before goes to `result`.
     ///
+    /// # Errors
+    /// As for `update`.
+    ///
     /// # Safety
     /// As for `update`: `size(kind, AtomicOp::Replace)` bytes everywhere.
     #[inline]
@@ -210,9 +245,9 @@ impl Appliers {
         compare: *const u8,
         swap: *const u8,
         result: *mut u8,
-    ) {
+    ) -> Result<(), HolderGone> {
         let size = self.size(kind, AtomicOp::Replace).unwrap_or(0);
-        let aligned = kind.native_size().is_some() && element.at.addr().is_multiple_of(size);
+        let aligned = is_aligned(element.at, kind);
         let atomicity = if aligned { element.atomicity } else { Atomicity::Locked };
         let lock = element.control.lock();
         loop {
@@ -223,9 +258,10 @@ impl Appliers {
             };
             if let Some(_sharing) = shared {
                 // SAFETY: the caller's promise; aligned.
-                return unsafe { swap_aligned(element.at, size, compare, swap, result) };
+                unsafe { swap_aligned(element.at, size, compare, swap, result) }
+                return Ok(());
             }
-            let held = lock.hold(element.me);
+            let held = self.hold(element.control, element.me)?;
             let exclusive = held.is_exclusive();
             if exclusive || matches!(atomicity, Atomicity::Locked) {
                 // SAFETY: the caller's promise; the lock is held.
@@ -233,10 +269,17 @@ impl Appliers {
                 if exclusive {
                     held.count(1);
                 }
-                return;
+                return Ok(());
             }
         }
     }
+}
+
+/// Whether an element of `kind` at `at` can be updated by the processor.
+#[inline(always)]
+fn is_aligned(at: *mut u8, kind: Kind) -> bool {
+    // Sizes of native kinds are powers of two, which the compiler does not know: no division.
+    kind.native_size().is_some_and(|size| at.addr() & (size - 1) == 0)
 }
 
 /// Compares and swaps `size` bytes, at most 8, by the processor.

@@ -117,6 +117,37 @@ unsafe fn each_locked<E: Element>(at: *mut u8, op: AtomicOp, operand: *const u8,
     }
 }
 
+/// A loop for each operation that programs apply to long arrays: compilers use vectors there.
+///
+/// # Safety
+/// As for `each_locked`; `op` is a sum, minimum or maximum.
+#[inline(always)]
+unsafe fn all_locked<E: Element>(at: *mut u8, op: AtomicOp, operand: *const u8, count: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match op {
+            AtomicOp::Sum => each_locked::<E>(at, AtomicOp::Sum, operand, count),
+            AtomicOp::Min => each_locked::<E>(at, AtomicOp::Min, operand, count),
+            _ => each_locked::<E>(at, AtomicOp::Max, operand, count),
+        }
+    }
+}
+
+/// Elements from which on it pays to ask for the wide vectors.
+#[cfg(target_arch = "x86_64")]
+const FOR_WIDE: usize = 32;
+
+/// As `all_locked`, with vectors of 32 bytes.
+///
+/// # Safety
+/// As for `all_locked`; the processor has AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn all_locked_wide<E: Element>(at: *mut u8, op: AtomicOp, operand: *const u8, count: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { all_locked::<E>(at, op, operand, count) }
+}
+
 /// # Safety
 /// As for `update_locked`.
 unsafe fn update_all_locked<E: Element>(
@@ -126,17 +157,14 @@ unsafe fn update_all_locked<E: Element>(
     count: usize,
     fetch: *mut u8,
 ) {
-    if fetch.is_null() {
-        // A loop for each operation that programs apply to long arrays: compilers use vectors there.
-        // SAFETY: the caller's promise.
-        unsafe {
-            match op {
-                AtomicOp::Sum => return each_locked::<E>(at, AtomicOp::Sum, operand, count),
-                AtomicOp::Min => return each_locked::<E>(at, AtomicOp::Min, operand, count),
-                AtomicOp::Max => return each_locked::<E>(at, AtomicOp::Max, operand, count),
-                _ => {}
-            }
+    if fetch.is_null() && matches!(op, AtomicOp::Sum | AtomicOp::Min | AtomicOp::Max) {
+        #[cfg(target_arch = "x86_64")]
+        if count >= FOR_WIDE && std::arch::is_x86_feature_detected!("avx2") {
+            // SAFETY: the caller's promise; the processor has such vectors.
+            return unsafe { all_locked_wide::<E>(at, op, operand, count) };
         }
+        // SAFETY: the caller's promise.
+        return unsafe { all_locked::<E>(at, op, operand, count) };
     }
     for i in 0..count {
         // SAFETY: element `i` is one of `count`; nothing is asked of alignment.

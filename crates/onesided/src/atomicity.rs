@@ -8,7 +8,7 @@ use crate::control::Words;
 use crate::kind::{AtomicOp, Kind};
 use core::ptr::NonNull;
 use hpvm_fm::{Fm, Transport};
-use hpvm_wire::accumulate_lock::{LONG, Updating};
+use hpvm_wire::accumulate_lock::{HolderGone, LONG, Updating};
 
 /// Elements that are updated in one shared update: some microseconds, for which whoever begins exclusive mode waits.
 const MAX_SHARED: usize = 512;
@@ -60,6 +60,9 @@ pub(crate) fn select<'a>(locked: bool, direct: bool, own: Option<OwnWord>) -> At
 impl Appliers {
     /// Updates aligned elements of a native kind, sharing the lock or under it, as the mode wants it.
     ///
+    /// # Errors
+    /// As for [`Appliers::update`].
+    ///
     /// # Safety
     /// As for [`Appliers::update`]; the elements are aligned to their size.
     #[inline]
@@ -70,18 +73,22 @@ impl Appliers {
         (kind, op): (Kind, AtomicOp),
         operand: *const u8,
         fetch: *mut u8,
-    ) {
+    ) -> Result<(), HolderGone> {
         if elements.count < LONG
             && let Some(_sharing) = elements.control.lock().share(updating)
         {
             let Elements { at, count, .. } = *elements;
             // SAFETY: the caller's promise; the lock is shared.
-            return unsafe { atomic::update(at, kind, op, operand, count, fetch) };
+            unsafe { atomic::update(at, kind, op, operand, count, fetch) };
+            return Ok(());
         }
         // SAFETY: the caller's promise.
         unsafe { self.update_by_turns(elements, updating, (kind, op), operand, fetch) }
     }
 
+    /// # Errors
+    /// As for `update_shared`.
+    ///
     /// # Safety
     /// As for `update_shared`.
     #[inline(never)]
@@ -92,7 +99,7 @@ impl Appliers {
         (kind, op): (Kind, AtomicOp),
         operand: *const u8,
         fetch: *mut u8,
-    ) {
+    ) -> Result<(), HolderGone> {
         let lock = elements.control.lock();
         let size = kind.native_size().unwrap_or(1);
         let mut done = 0;
@@ -108,7 +115,7 @@ impl Appliers {
                 done += count;
                 continue;
             }
-            let held = lock.hold(elements.me);
+            let held = self.hold(elements.control, elements.me)?;
             if held.is_exclusive() {
                 let count = left.min(crate::apply::MAX_HELD / size);
                 // SAFETY: the caller's promise; nobody shares the lock, which is held.
@@ -117,23 +124,39 @@ impl Appliers {
                 done += count;
             }
         }
+        Ok(())
     }
-}
 
-/// Before an update: begins exclusive mode where long ones make it worth its price.
-#[inline]
-pub(crate) fn exclude_if_long<T: Transport>(fm: &Fm<T>, elements: &Elements<'_>) {
-    if elements.count >= LONG
-        && matches!(elements.atomicity, Atomicity::Shared(_))
-        && elements.control.lock().asks_for_exclusion(elements.count)
-    {
-        exclude(fm, elements.me, elements.control);
+    /// Before an update: begins exclusive mode where long ones make it worth its price.
+    ///
+    /// # Errors
+    /// As for [`Appliers::hold`].
+    #[inline]
+    pub fn exclude_if_long<T: Transport>(
+        &self,
+        fm: &Fm<T>,
+        elements: &Elements<'_>,
+    ) -> Result<(), HolderGone> {
+        if elements.count >= LONG
+            && matches!(elements.atomicity, Atomicity::Shared(_))
+            && elements.control.lock().asks_for_exclusion(elements.count)
+        {
+            return self.exclude(fm, elements.me, elements.control);
+        }
+        Ok(())
     }
-}
 
-#[cold]
-fn exclude<T: Transport>(fm: &Fm<T>, me: Rank, control: &Words) {
-    let words = (0..fm.size()).filter_map(|rank| fm.transport().updating(rank));
-    // Where the system does not help, updates stay shared.
-    control.lock().hold(me).exclude(words);
+    #[cold]
+    fn exclude<T: Transport>(
+        &self,
+        fm: &Fm<T>,
+        me: Rank,
+        control: &Words,
+    ) -> Result<(), HolderGone> {
+        let word = |rank| Some((rank, fm.transport().updating(rank)?));
+        let held = self.hold(control, me)?;
+        // Where the system does not help, updates stay shared.
+        held.exclude((0..fm.size()).filter_map(word), |rank| self.is_gone(rank));
+        Ok(())
+    }
 }

@@ -5,20 +5,17 @@
 
 use crate::Rank;
 use crate::apply::{Appliers, swap_plain};
-use crate::control::Words;
 use crate::error::{Error, Result};
 use crate::kind::{AtomicOp, Kind};
 use crate::messages::MAX_SWAPPED;
 use crate::region::Target;
 use crate::runs::Update;
 use hpvm_fm::{Fm, PeerMemoryError, Transport};
-use hpvm_wire::accumulate_lock::Held;
+use hpvm_wire::accumulate_lock::HolderGone;
 
 /// Bytes of elements that are read, updated and written back at a time: the kernel's two calls cost little beside as
 /// many, which fit into a processor's own cache twice.
 const BLOCK: usize = 64 * 1024;
-/// Times that a rank gives way to the holder of the lock from one look at whether the owner lives to the next.
-const TURNS: u32 = 256;
 /// Bytes of buffers on the stack, for updates of few elements.
 const SHORT: usize = 512;
 
@@ -36,39 +33,18 @@ pub(crate) fn permitted(
     }
 }
 
-/// The lock of the target. Whoever waits for it sees when the owner, which may have held it, is gone.
-fn hold<'a, T: Transport>(
-    fm: &mut Fm<T>,
-    me: Rank,
-    target: &Target,
-    control: &'a Words,
-) -> Result<Held<'a>> {
-    let mut turns = 0u32;
-    loop {
-        if let Some(held) = control.lock().try_hold(me) {
-            return Ok(held);
-        }
-        std::thread::yield_now();
-        turns = turns.wrapping_add(1);
-        if turns.is_multiple_of(TURNS) {
-            check_alive(fm, target)?;
-        }
-    }
-}
-
-/// # Errors
-/// `Gone`: the owner's process is no more.
-pub(crate) fn check_alive<T: Transport>(fm: &mut Fm<T>, target: &Target) -> Result<()> {
-    let (rank, region, mut byte) = (target.key.rank, target.key.id, 0u8);
-    // SAFETY: room for a byte. Whether there is memory at the address does not matter.
-    let read = unsafe { fm.transport_mut().read(rank, target.key.address, &mut byte, 1) };
-    match read {
-        Err(PeerMemoryError::Gone) => Err(Box::new(Error::Gone { rank, region })),
-        _ => Ok(()),
+impl Target {
+    /// The lock of the region was held by a rank that is gone.
+    #[cold]
+    pub(crate) fn broken(&self, HolderGone(holder): HolderGone) -> Box<Error> {
+        Box::new(Error::HolderGone { rank: self.key.rank, region: self.key.id, holder })
     }
 }
 
 /// Updates elements; as many as the kernel permitted. What is left is in `update`.
+///
+/// # Errors
+/// `HolderGone`; `Gone` and `Memory`: the kernel does not copy.
 ///
 /// # Safety
 /// The elements lie inside the region; operands and room for results are valid; `size` is that of the kind.
@@ -95,7 +71,7 @@ pub(crate) unsafe fn update<T: Transport>(
         let n = update.count.min(block.len() / size);
         let bytes = n * size;
         let remote = target.key.address.wrapping_add(update.offset);
-        let _held = hold(fm, me, target, control)?;
+        let _held = appliers.hold(control, me).map_err(|gone| target.broken(gone))?;
         // SAFETY: `block` has room; the operands are the caller's.
         unsafe {
             let read = fm.transport_mut().read(target.key.rank, remote, block.as_mut_ptr(), bytes);
@@ -125,11 +101,15 @@ pub(crate) unsafe fn update<T: Transport>(
 
 /// Compares and swaps one element of `size` bytes. False: the kernel does not permit it.
 ///
+/// # Errors
+/// As for `update`.
+///
 /// # Safety
 /// The element lies inside the region; the three others have as many bytes.
 pub(crate) unsafe fn compare_and_swap<T: Transport>(
     fm: &mut Fm<T>,
     me: Rank,
+    appliers: &Appliers,
     target: &Target,
     (offset, size): (u64, usize),
     (compare, swap, result): (*const u8, *const u8, *mut u8),
@@ -138,7 +118,7 @@ pub(crate) unsafe fn compare_and_swap<T: Transport>(
     let mut element = [0u8; MAX_SWAPPED];
     let remote = target.key.address.wrapping_add(offset);
     let mut old = [0u8; MAX_SWAPPED];
-    let _held = hold(fm, me, target, control)?;
+    let _held = appliers.hold(control, me).map_err(|gone| target.broken(gone))?;
     // SAFETY: `size` is at most `MAX_SWAPPED`; the rest is the caller's promise.
     unsafe {
         let read = fm.transport_mut().read(target.key.rank, remote, element.as_mut_ptr(), size);

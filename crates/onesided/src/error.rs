@@ -20,6 +20,11 @@ pub enum Error {
     Memory { rank: Rank, region: u32, errno: i32 },
     /// The process of the rank is no more.
     Gone { rank: Rank, region: u32 },
+    /// A rank has died while it updated elements of the region under its lock; some may be half updated. The operation has
+    /// not been done, or not for all elements. The lock is free again.
+    HolderGone { rank: Rank, region: u32, holder: Rank },
+    /// The process of the rank has died, as the launcher says, while the job goes on.
+    Died { rank: Rank },
     /// The owner does not know how to do the operation on such elements.
     Refused { rank: Rank, region: u32 },
     /// No way leads to the memory of that rank.
@@ -46,6 +51,14 @@ impl fmt::Display for Error {
             ),
             Error::Gone { rank, region } => {
                 write!(f, "rank {rank}, whose region {region} was to be accessed, is gone")
+            }
+            Error::HolderGone { rank, region, holder } => write!(
+                f,
+                "rank {holder} has died while it updated elements of region {region} of rank {rank}: \
+                 some may be half updated, and this operation has not been done as a whole"
+            ),
+            Error::Died { rank } => {
+                write!(f, "rank {rank}, whose memory was to be accessed, has died")
             }
             Error::Refused { rank, region } => write!(
                 f,

@@ -173,6 +173,7 @@ impl OneSided {
     /// `add_part`. Others reach it through the kernel, which checks no more than that there is memory, or in packets, which
     /// are checked.
     pub fn expose_dynamic<T: Transport>(&mut self, fm: &mut Fm<T>, words: u32) -> RegionKey {
+        self.register(fm);
         let (control, shared) = self.blocks.take(fm, words);
         let locked = if shared && self.allowed.cross_memory { RegionKey::LOCKED } else { 0 };
         if locked != 0 {
@@ -221,6 +222,7 @@ impl OneSided {
             && let Some(updating) = fm.transport().updating(self.me)
         {
             self.own = Some(OwnWord::new(updating));
+            self.appliers.ask(fm.transport().life());
         }
     }
 
@@ -372,6 +374,15 @@ impl OneSided {
     /// The ranks for which something waits to be sent.
     pub fn has_work_for(&self) -> &[Rank] {
         self.queues.waiting()
+    }
+
+    /// That rank has died, and the job goes on. Operations in packets on its memory fail, those that are under way and those to
+    /// come; mapped memory of a rank that is gone can be accessed still. True: some have failed.
+    pub fn lose(&mut self, rank: Rank) -> bool {
+        if !self.queues.lose(rank) {
+            return false;
+        }
+        self.under_way.lose(rank, || Box::new(Error::Died { rank }))
     }
 
     /// Sends what waits, as far as credits go. True when something has left.

@@ -1,7 +1,6 @@
 //! The calls that start an operation, whatever the path.
 
 use crate::apply::Elements;
-use crate::atomicity::exclude_if_long;
 use crate::delegation::{Delegate, What};
 use crate::error::{Error, Result};
 use crate::kind::{AtomicOp, Kind};
@@ -40,6 +39,12 @@ impl Target {
             return Ok(());
         }
         Err(self.range(offset, len))
+    }
+
+    /// The owner has died.
+    #[cold]
+    fn died(&self) -> Box<Error> {
+        Box::new(Error::Died { rank: self.key.rank })
     }
 
     #[cold]
@@ -166,6 +171,7 @@ impl OneSided {
         mut parts: Parts<Run>,
     ) -> Result<Option<OpId>> {
         let many = matches!(parts, Parts::Many(_));
+        self.check_alive(target)?;
         let mut left = None;
         if target.path == Path::CrossMemory {
             left = loop {
@@ -193,7 +199,7 @@ impl OneSided {
     /// before go to `fetch` if it is given. The operand of `NoOp` may be null.
     ///
     /// # Errors
-    /// `Range`; `Unsupported`; as for `put`.
+    /// `Range`; `Unsupported`; `HolderGone`; as for `put`.
     ///
     /// # Safety
     /// `operand` is readable, and `fetch` writable, for as many elements until the operation is done.
@@ -223,10 +229,12 @@ impl OneSided {
             let what = request::Elements { kind, op, size, fetches };
             return self.update_far(fm, target, what, part);
         };
-        exclude_if_long(fm, &elements);
         // SAFETY: inside the region; the caller's promise.
-        unsafe { self.appliers.update(&elements, kind, op, operand, fetch) };
-        Ok(None)
+        let updated = self
+            .appliers
+            .exclude_if_long(fm, &elements)
+            .and_then(|()| unsafe { self.appliers.update(&elements, kind, op, operand, fetch) });
+        updated.map(|()| None).map_err(|gone| target.broken(gone))
     }
 
     /// `accumulate` of several runs of elements as one operation. They may be drawn after this call has returned.
@@ -265,6 +273,7 @@ impl OneSided {
         what: request::Elements,
         mut parts: Parts<Update>,
     ) -> Result<Option<OpId>> {
+        self.check_alive(target)?;
         let mut left = None;
         if target.path == Path::CrossMemory {
             left = loop {
@@ -319,8 +328,9 @@ impl OneSided {
             return unsafe { self.swap_far(fm, target, (offset, kind, size), operands) };
         };
         // SAFETY: inside the region; the caller's promise.
-        unsafe { self.appliers.compare_and_swap(&element, kind, compare, swap, result) };
-        Ok(None)
+        let swapped =
+            unsafe { self.appliers.compare_and_swap(&element, kind, compare, swap, result) };
+        swapped.map(|()| None).map_err(|gone| target.broken(gone))
     }
 
     /// # Safety
@@ -333,6 +343,7 @@ impl OneSided {
         (offset, kind, size): (u64, Kind, usize),
         operands: (*const u8, *const u8, *mut u8),
     ) -> Result<Option<OpId>> {
+        self.check_alive(target)?;
         let (mut compare, mut swap) = ([0; MAX_SWAPPED], [0; MAX_SWAPPED]);
         // SAFETY: the caller's promise; `size` is at most `MAX_SWAPPED`.
         unsafe {
@@ -347,6 +358,7 @@ impl OneSided {
                     || cross_memory::compare_and_swap(
                         fm,
                         self.me,
+                        &self.appliers,
                         target,
                         (offset, size),
                         operands,
@@ -357,6 +369,15 @@ impl OneSided {
             }
         }
         self.request(fm, target, Body::Swap { target: *target, swap }, true)
+    }
+
+    /// # Errors
+    /// `Died`: the launcher has said that the owner is no more.
+    fn check_alive(&self, target: &Target) -> Result<()> {
+        match self.queues.is_lost(target.key.rank) {
+            true => Err(target.died()),
+            false => Ok(()),
+        }
     }
 
     /// Leaves operations for the owner of the target.
@@ -437,6 +458,10 @@ impl OneSided {
     pub fn flush<T: Transport>(&mut self, fm: &mut Fm<T>, target: &Target) -> Result<Option<OpId>> {
         self.fence();
         let dst = target.key.rank;
+        if target.path == Path::Messages && self.queues.is_lost(dst) {
+            // What has been sent there may not have been done.
+            return Err(target.died());
+        }
         if let Some(asked) = self.queues.flushed_by(dst, &mut self.under_way)? {
             return match self.under_way.is_done(asked) {
                 true => self.under_way.forget(asked).map(|()| None),
@@ -467,6 +492,9 @@ impl OneSided {
         code: u64,
         word: u64,
     ) {
+        if self.queues.is_lost(dst.rank) {
+            return;
+        }
         let region = crate::messages::packets::RegionName::from(dst);
         if dst.rank == self.me {
             let message = crate::Message { src: self.me, region: dst.id, code, word };

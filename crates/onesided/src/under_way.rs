@@ -138,6 +138,24 @@ impl UnderWay {
         }
     }
 
+    /// Fails all operations on memory of `rank`, which has died. True: there were some.
+    pub fn lose(&mut self, rank: Rank, error: impl Fn() -> Box<Error>) -> bool {
+        let mut some = false;
+        for index in 0..self.slots.len() {
+            let slot = &mut self.slots[index];
+            let id = OpId::new(index, slot.generation);
+            let Some(operation) = slot.operation.as_mut().filter(|op| op.dst == rank) else {
+                continue;
+            };
+            if !operation.is_done() {
+                operation.error.get_or_insert_with(&error);
+                (operation.sent, operation.unanswered, some) = (true, 0, true);
+                self.clean(id);
+            }
+        }
+        some
+    }
+
     /// Whether answers of `src` to the operation are awaited.
     pub fn is_asked(&self, id: OpId, src: Rank) -> bool {
         self.get(id).is_some_and(|operation| operation.dst == src && operation.unanswered != 0)

@@ -4,7 +4,7 @@ mod common;
 
 use common::{PAIRS, Pairs};
 use hpvm_fm::{Fm, PeerMemory};
-use hpvm_onesided::{AtomicOp, Error, Kind, OneSided, Path, RegionKey, Run, Target};
+use hpvm_onesided::{Allowed, AtomicOp, Error, Kind, OneSided, Path, RegionKey, Run, Target};
 use hpvm_shm::{Mapping, Shm};
 use std::sync::{Arc, Barrier, Mutex};
 
@@ -249,4 +249,33 @@ fn runs_go_where_they_belong() {
     assert_eq!(got.unwrap(), None);
     let expected: Vec<u8> = (0..100).map(|i| if i % 10 < i / 10 { i } else { 0 }).collect();
     assert_eq!(back, expected);
+}
+
+#[test]
+fn operations_in_packets_to_a_rank_that_has_died_fail() {
+    let mut ranks = ranks(2);
+    let messages = Allowed { mapped: false, cross_memory: false };
+    ranks.iter_mut().for_each(|rank| rank.onesided.set_allowed(messages));
+    let (_, key) = ranks[1].expose(64, 0);
+    let me = &mut ranks[0];
+    let target = me.attach(&key);
+    assert_eq!(target.path(), Path::Messages);
+    let (one, mut old) = ([1u8; 8], [0u8; 8]);
+    let Rank { fm, onesided } = me;
+    // SAFETY: both have eight bytes, until the operations are done.
+    let got = unsafe { onesided.get(fm, &target, 0, old.as_mut_ptr(), 8) }.expect("under way");
+    let got = got.expect("nobody has answered");
+    let flush = onesided.flush(fm, &target).expect("no error").expect("nobody has answered");
+    assert!(!onesided.is_done(got) && !onesided.is_done(flush));
+    assert!(onesided.lose(1) && !onesided.lose(1));
+    let died = Err(Box::new(Error::Died { rank: 1 }));
+    for op in [got, flush] {
+        assert!(onesided.is_done(op));
+        assert_eq!(onesided.forget(op), died);
+    }
+    // SAFETY: as above.
+    let put = unsafe { onesided.put(fm, &target, 0, one.as_ptr(), 8) };
+    assert_eq!(put.map(drop), died);
+    assert_eq!(onesided.flush(fm, &target).map(drop), died);
+    assert!(!onesided.has_work());
 }

@@ -18,8 +18,8 @@ use hpvm_copy::attach;
 use hpvm_copy::slow_stores::{self, MIN_TIMED, SlowStores};
 use hpvm_sync::barrier;
 use hpvm_transport::{
-    Broken, Doorbell, Head, Limits, PREFIX, Packets, PeerMemory, PeerMemoryError, Rank, Refused,
-    Segment, Streams,
+    Broken, Doorbell, Head, Life, Limits, PREFIX, Packets, PeerMemory, PeerMemoryError, Rank,
+    Refused, Segment, Streams,
 };
 use hpvm_wire::accumulate_lock::Updating;
 use hpvm_wire::cell::{BARE_FRAGMENTS, FRAME, INLINE, LINE_PAYLOAD, RawHead};
@@ -36,11 +36,13 @@ use std::os::fd::RawFd;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
+use crate::life::Lives;
 use crate::segment::{Mapping, SegmentError};
 
 /// One rank's endpoint.
 pub struct Shm {
     pub(crate) mapping: Arc<Mapping>,
+    lives: Arc<Lives>,
     pub(crate) rank: Rank,
     batch: u16,
     pub(crate) receiver: Receiver,
@@ -112,6 +114,7 @@ impl Shm {
             own_regions: OwnRegions::default(),
             peer_regions: PeerRegions::default(),
             min_mapped: u64::MAX,
+            lives: Arc::new(Lives::new(mapping.clone())),
             mapping,
             rank,
         })
@@ -153,6 +156,11 @@ impl Shm {
 
     pub fn mapping(&self) -> &Arc<Mapping> {
         &self.mapping
+    }
+
+    /// The job goes on without that rank, which has died.
+    pub fn mark_dead(&mut self, rank: Rank) {
+        self.lives.mark_dead(rank);
     }
 
     /// Uses single-copy transfers wherever they are permitted, without measuring whether they pay.
@@ -614,6 +622,10 @@ impl Segment for Shm {
 
     fn updating(&self, rank: Rank) -> Option<&Updating> {
         (rank < self.mapping.ranks()).then(|| &self.mapping.control(rank).updating.0)
+    }
+
+    fn life(&self) -> Option<Arc<dyn Life>> {
+        Some(self.lives.clone())
     }
 
     #[inline(always)]

@@ -24,6 +24,8 @@ mod endpoint;
 #[cfg(not(hpvm_loom))]
 mod fragments;
 #[cfg(not(hpvm_loom))]
+mod life;
+#[cfg(not(hpvm_loom))]
 mod mapped;
 #[cfg(not(hpvm_loom))]
 mod memory_file;

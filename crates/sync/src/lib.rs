@@ -9,8 +9,21 @@ pub mod atomic {
     //! The hardware's atomics.
     pub use core::sync::atomic::{
         AtomicBool, AtomicI32, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
-        compiler_fence, fence,
+        compiler_fence,
     };
+
+    /// As the language's. On x86 a full fence is a locked operation that changes nothing instead of `mfence`, as compilers of
+    /// C make it: it orders the same loads and stores, in a tenth of the time on some processors.
+    #[inline(always)]
+    pub fn fence(order: Ordering) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if order == Ordering::SeqCst {
+            // SAFETY: a word of this thread's stack below all that the compiler uses, whose value stays as it is.
+            unsafe { core::arch::asm!("lock or dword ptr [rsp - 64], 0") };
+            return;
+        }
+        core::sync::atomic::fence(order);
+    }
 }
 
 #[cfg(hpvm_loom)]

@@ -13,12 +13,14 @@ pub use hpvm_wire::cell::PREFIX;
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod life;
 mod memory;
 mod packets;
 mod peer_memory;
 mod segment;
 mod streams;
 
+pub use life::Life;
 pub use memory::{Holes, Memory};
 pub use packets::{Doorbell, Limits, Packets, Refused};
 pub use peer_memory::{PeerMemory, PeerMemoryError};

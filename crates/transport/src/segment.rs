@@ -1,12 +1,13 @@
 //! Memory that the ranks of a host share, beyond packets.
 
-use crate::Rank;
+use crate::{Life, Rank};
 use hpvm_wire::accumulate_lock::Updating;
 use hpvm_wire::coll_slots::{CollSlots, LargeSlot};
 use hpvm_wire::counters::Counters;
 use hpvm_wire::delegation::DelegationSlot;
 use hpvm_wire::split_copy::SplitCopy;
 use hpvm_wire::traffic::Traffic;
+use std::sync::Arc;
 
 /// What ranks of a host post in memory that they share. A transport without it takes the defaults.
 ///
@@ -45,6 +46,11 @@ pub trait Segment {
     /// Where `rank`, if it shares memory with this process, shows that it is inside an atomic update.
     fn updating(&self, rank: Rank) -> Option<&Updating> {
         let _ = rank;
+        None
+    }
+
+    /// Who tells whether ranks that share memory with this process live.
+    fn life(&self) -> Option<Arc<dyn Life>> {
         None
     }
 

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use hpvm_tests::hosts::Hosts;
 
-use crate::common::{PATIENCE, clean, prefix, program, run_within};
+use crate::common::{PATIENCE, clean, prefix, program, program_by, run_within};
 
 fn outlive(case: &str) -> Command {
     let mut command = clean(prefix().join("bin/mpirun"));
@@ -28,6 +28,34 @@ fn who_waits_for_a_killed_rank_gets_an_error() {
     ] {
         survives(outlive(case), case);
     }
+}
+
+/// Windows: a rank is killed in the middle of an update, so that it holds a lock, or with updates under way.
+#[test]
+fn a_rank_that_is_killed_in_an_update_of_a_window_holds_up_nobody() {
+    for case in ["shared", "exclusive", "wide", "created", "slot", "target"] {
+        let mut command = clean(prefix().join("bin/mpirun"));
+        command.args(["-n", "3", "--enable-recovery"]).arg(program("outlive_update")).arg(case);
+        survives(command, case);
+    }
+    let mut command = clean(prefix().join("bin/mpirun"));
+    command.args(["-n", "3", "--enable-recovery"]).arg(program("outlive_update")).arg("target");
+    command.env("HPVM_ONESIDED", "messages");
+    survives(command, "target in packets");
+}
+
+/// Models without errors: who waits for memory that a dead rank may have been about to store to ends the job.
+#[test]
+fn a_lock_of_a_killed_pe_ends_the_job_with_words() {
+    let Some(oshcc) = crate::shmem::oshcc() else { return };
+    let mut command = clean(prefix().join("bin/oshrun"));
+    command.args(["-n", "3", "--enable-recovery"]);
+    command.arg(program_by(&oshcc, "oshmem", "outlive_shmem"));
+    let outcome = run_within(command, PATIENCE);
+    assert_eq!(outcome.code, Some(137), "{}", outcome.output);
+    let said = outcome.output.contains("shmem_set_lock failed");
+    assert!(said && outcome.output.contains("has died"), "{}", outcome.output);
+    assert!(!outcome.output.contains("has it"), "{}", outcome.output);
 }
 
 #[track_caller]

@@ -33,7 +33,13 @@ pub struct Comparisons {
 impl Comparisons {
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
+        self.len() == 0
+    }
+
+    /// How many there are.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.list.len()
     }
 }
 

@@ -59,6 +59,7 @@ pub struct Objects {
     pub buffer: crate::body::buffer::Attached,
     /// Requests that progress has to look at.
     pub watched: Vec<crate::body::watch::Watched>,
+    pub recent_update: crate::body::rma::Recent,
     /// Stripes of files that this process has and others ask for.
     pub stripe_owners: Vec<std::sync::Arc<crate::body::io::Owner>>,
     /// Calls that are compared with those of others (`HPVM_CHECK`).
@@ -114,6 +115,7 @@ impl Default for Objects {
             allocated: Default::default(),
             buffer: Default::default(),
             watched: Vec::new(),
+            recent_update: Default::default(),
             stripe_owners: Vec::new(),
             comparisons: Default::default(),
             partition_tag: i32::MIN,
@@ -125,6 +127,14 @@ impl Default for Objects {
             model_service: Default::default(),
             bell: None,
         }
+    }
+}
+
+impl Objects {
+    /// Whether there is anything that few programs have, and that every turn has to look at.
+    #[inline(always)]
+    pub fn has_rarities(&self) -> bool {
+        self.unfinished.len() | self.comparisons.len() | self.watched.len() != 0
     }
 }
 

@@ -10,7 +10,7 @@ use core::ffi::c_int;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::rma::Epochs;
 use hpvm_mpi::rma::conflicts::Log;
-use hpvm_mpi::{Class, Comm};
+use hpvm_mpi::{Class, Comm, Group};
 use hpvm_onesided::{RegionKey, Target};
 use hpvm_wire::rw_lock::Ticket;
 use std::cell::RefCell;
@@ -85,7 +85,10 @@ pub struct Sync {
     /// By rank, how often it has completed and this rank has not waited.
     pub completed: Vec<u32>,
     /// The ranks of `MPI_Win_post` whose completion is awaited.
-    pub exposed_to: Vec<u32>,
+    pub exposed_to: Arc<[u32]>,
+    /// The last group of an epoch, and the ranks of its members in the window, ascending: programs begin epochs with the
+    /// same one again and again.
+    pub last_group: Option<(Arc<Group>, Arc<[u32]>)>,
     /// By rank, whether its target has granted the lock that was asked for by a notice.
     pub granted: Vec<bool>,
     /// By rank, how many notices have gone there.

@@ -54,7 +54,7 @@ pub(crate) struct Inbox {
     /// Packets of other programming models.
     pub models: Models,
     /// Notices of windows that the caller of `progress` has not taken yet.
-    pub notices: Vec<crate::rma::notice::Arrived>,
+    pub notices: VecDeque<crate::rma::notice::Arrived>,
     /// What was wrong with packets of Fast Messages; the engine goes on.
     pub faults: Vec<String>,
 }
@@ -86,7 +86,7 @@ impl Inbox {
             fast: Fast::new(processes, packet),
             onesided: onesided(me),
             models: Models::default(),
-            notices: Vec::new(),
+            notices: VecDeque::new(),
             faults: Vec::new(),
         }
     }

@@ -6,6 +6,7 @@
 //! because others use the machine. After that it sleeps in the kernel, and the next packet wakes it.
 
 use core::time::Duration;
+use std::time::Instant;
 
 /// Polls before the first yield where every rank has a processor: some microseconds.
 pub const POLLS: u32 = 300;
@@ -48,6 +49,11 @@ pub const MAX_SLEEP_WITHOUT_BELL: Duration = Duration::from_micros(50);
 /// Progress steps of a thread, whether or not anything moved, from one time that it lets other threads in to the next.
 const STEPS_BETWEEN_THREADS: u32 = 16;
 
+/// Calls that do not wait, from one look at the time to the next.
+const CALLS: u32 = 16;
+/// A program that makes as many in such a time waits by calling again and again.
+const CALLS_WITHIN: Duration = Duration::from_micros(50);
+
 /// What to do before the next poll.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
@@ -75,6 +81,11 @@ pub struct WaitPolicy {
     yields: u32,
     /// Progress steps in a row in which calls that do not wait found nothing.
     vain: u32,
+    /// Calls that do not wait, since the time was last looked at, which `called` is.
+    calls: u32,
+    called: Option<Instant>,
+    /// They come so fast that the program waits.
+    waits_by_calling: bool,
     /// Waits for slots sleep at once, because others want the processors: so many have.
     loaded: Option<u32>,
     /// The last yields for a slot took long.
@@ -143,13 +154,26 @@ impl WaitPolicy {
         !self.oversubscribed
     }
 
+    /// To be asked in each call that does not wait: whether the program waits by calling again and again, so that more calls
+    /// are to be expected at once.
+    pub fn waits_by_calling(&mut self, now: impl FnOnce() -> Instant) -> bool {
+        self.calls += 1;
+        if self.calls >= CALLS {
+            let now = now();
+            let fast = |called| now.saturating_duration_since(called) < CALLS_WITHIN;
+            self.waits_by_calling = self.called.is_some_and(fast);
+            (self.calls, self.called) = (0, Some(now));
+        }
+        self.waits_by_calling
+    }
+
     /// A call that does not wait has made a progress step. A program that waits by calling again and again
     /// would keep the processor from those whom it waits for; it never sleeps.
     #[inline]
     pub fn after_glance(&mut self, moved: bool) -> Decision {
         self.vain = if moved { 0 } else { self.vain.saturating_add(1) };
         let gives_way = self.oversubscribed || self.vain.is_multiple_of(POLLS_BETWEEN_YIELDS);
-        match self.vain > self.polls() && gives_way {
+        match gives_way && self.vain > self.polls() {
             true => self.give_way(MIGRATE_YIELDS),
             false => Decision::Spin,
         }
@@ -321,6 +345,24 @@ mod tests {
         assert_eq!(all[1], (Decision::Yield, 1));
         assert_eq!(all.iter().filter(|(d, _)| *d == Decision::Yield).count(), YIELDS as usize);
         assert_eq!(all.last(), Some(&(Decision::Sleep(MAX_SLEEP), 1)));
+    }
+
+    #[test]
+    fn who_calls_again_and_again_waits_and_who_calls_now_and_then_does_not() {
+        let mut policy = WaitPolicy::default();
+        let mut now = Instant::now();
+        let mut calls = |n: u32, apart: Duration| {
+            let call = |_: &u32| {
+                now += apart;
+                policy.waits_by_calling(|| now)
+            };
+            (0..n).filter(call).count() as u32
+        };
+        let fast = CALLS_WITHIN / CALLS / 2;
+        assert_eq!(calls(4 * CALLS, Duration::from_millis(1)), 0);
+        assert_eq!(calls(4 * CALLS, fast), 3 * CALLS + 1);
+        // It is found out at the next look at the time.
+        assert_eq!(calls(4 * CALLS, Duration::from_millis(1)), CALLS - 1);
     }
 
     #[test]

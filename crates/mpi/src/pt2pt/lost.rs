@@ -71,6 +71,10 @@ impl<T: Transport> Process<T> {
         }
         self.backlog.drop_control_to(&self.lost);
         self.backlog.models.drop_to(&self.lost);
+        let mut failed = false;
+        for process in &self.lost {
+            failed |= self.inbox.onesided.lose(*process);
+        }
         let before = self.inbox.completions;
         let requests = self.inbox.requests.iter();
         let unfinished: Vec<ReqId> = requests.filter(|(_, r)| !r.done).map(|(id, _)| id).collect();
@@ -81,7 +85,7 @@ impl<T: Transport> Process<T> {
                 Fate::TakenBack => self.take_back(id),
             }
         }
-        self.inbox.completions != before || !self.inbox.ready.is_empty()
+        failed || self.inbox.completions != before || !self.inbox.ready.is_empty()
     }
 
     fn fate(&self, id: ReqId) -> Fate {

@@ -1,6 +1,7 @@
 //! Epochs of one window at one rank: which calls are allowed when (section 12.5).
 
 use crate::error::{Class, Error, Result};
+use std::sync::Arc;
 
 /// A lock that this rank holds at a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,7 +22,7 @@ enum Access {
     /// `MPI_Win_fence`; whether something was accessed since.
     Fence { used: bool },
     /// `MPI_Win_start` with these ranks, in ascending order.
-    Group(Vec<u32>),
+    Group(Arc<[u32]>),
     /// `MPI_Win_lock` at so many targets.
     Locks(u32),
     /// `MPI_Win_lock_all`.
@@ -131,15 +132,14 @@ impl Epochs {
         self.access = if succeeds { Access::Fence { used: false } } else { Access::Closed };
     }
 
-    pub fn start(&mut self, mut ranks: Vec<u32>) -> Result<()> {
+    pub fn start(&mut self, ranks: Arc<[u32]>) -> Result<()> {
         self.may_begin("MPI_Win_start")?;
-        ranks.sort_unstable();
         self.access = Access::Group(ranks);
         Ok(())
     }
 
     /// The ranks of the epoch that `MPI_Win_complete` is to end.
-    pub fn started(&self) -> Result<&[u32]> {
+    pub fn started(&self) -> Result<&Arc<[u32]>> {
         match &self.access {
             Access::Group(ranks) => Ok(ranks),
             _ => Err(refused(format!("MPI_Win_complete without MPI_Win_start: {}", self.open()))),
@@ -285,7 +285,7 @@ mod tests {
         e.unlock_all();
         Ok(())
     };
-    const START: Step = |e| e.start(vec![1]);
+    const START: Step = |e| e.start([1].into());
     const COMPLETE: Step = |e| {
         e.started()?;
         e.complete();

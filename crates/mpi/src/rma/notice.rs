@@ -61,7 +61,7 @@ pub(crate) fn on_packet(inbox: &mut Inbox, src: Rank, head: Head) {
     let (context, code) = ((head.imm >> 32) as u32, head.imm as u32);
     let notice = Notice::ALL.get(code as usize).copied();
     match notice.filter(|_| context < MAX_COMMS * CONTEXTS) {
-        Some(notice) => inbox.notices.push(Arrived { src, context, notice }),
+        Some(notice) => inbox.notices.push_back(Arrived { src, context, notice }),
         None => inbox.violate(src, format!("notice {code} of window {context}")),
     }
 }
@@ -84,9 +84,9 @@ impl<T: Transport> Process<T> {
         self.inbox.violate(src, what);
     }
 
-    /// The notices that have come since the last call.
-    pub fn take_notices(&mut self) -> Vec<Arrived> {
-        std::mem::take(&mut self.inbox.notices)
+    /// The first of the notices that have come and have not been taken.
+    pub fn take_notice(&mut self) -> Option<Arrived> {
+        self.inbox.notices.pop_front()
     }
 }
 

@@ -1,12 +1,12 @@
 //! The origin's side: whether to ask, and how long to wait.
 
 use super::{OwnerSlot, What, result_at};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::kind::AtomicOp;
 use crate::messages::request::{Elements, Swap};
 use crate::region::Target;
 use crate::runs::{Part, Run, Update};
-use crate::{Rank, cross_memory, mapped};
+use crate::{Rank, RegionKey, mapped};
 use hpvm_fm::{Fm, PerPeer, Transport};
 use hpvm_sync::spin_hint;
 use hpvm_wire::delegation::{Attention, DATA, Progress, Request, Taken};
@@ -22,9 +22,9 @@ const MAX_MISSES: u32 = 6;
 const BEFORE_CALL: u32 = 32;
 /// After each call that came to nothing twice as many, up to as many bits.
 const MAX_CALLS: u32 = 8;
-/// Longest update that is done by owners, bytes: some microseconds for each side. For longer ones the kernel's calls count
-/// little.
-const MAX_UPDATED: usize = 64 * 1024;
+/// Longest update that is done by owners, bytes, in some five parts. Longer ones take longer than the kernel's calls where the
+/// processors have no cache in common.
+const MAX_UPDATED: usize = 16 * 1024;
 /// Longest run that is copied by owners, bytes, in three parts: from 16 KiB on two copies take as long as the kernel's call.
 const MAX_COPIED: usize = 8 * 1024;
 /// Polls for an owner that has claimed before the processor is offered to others: it may need it.
@@ -250,6 +250,10 @@ impl<T: Transport> Delegate<'_, T> {
         if !polls.is_multiple_of(YIELDS) {
             return Ok(());
         }
-        cross_memory::check_alive(self.fm, self.target)
+        let RegionKey { rank, id: region, .. } = self.target.key;
+        match self.fm.transport().life().is_some_and(|life| life.is_gone(rank)) {
+            true => Err(Box::new(Error::Gone { rank, region })),
+            false => Ok(()),
+        }
     }
 }

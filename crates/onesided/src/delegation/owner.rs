@@ -25,6 +25,12 @@ impl OneSided {
         }
     }
 
+    /// Whether ranks of our host leave operations for this one to do.
+    #[inline(always)]
+    pub fn offers(&self) -> bool {
+        self.slot.is_some()
+    }
+
     /// Does what another rank has left for this one to do. To be called again and again while this rank waits for
     /// something else and has its processor for itself. True: there was something, so more is to be expected.
     #[inline(always)]

@@ -105,6 +105,8 @@ pub(crate) enum Fault {
     Range { region: u32, offset: u64, len: u64, size: u64 },
     /// No such operation is known there: codes of kind and operation.
     Unsupported { region: u32 },
+    /// That rank, which has died, held the lock of the region's elements.
+    HolderGone { region: u32, holder: Rank },
 }
 
 impl Fault {
@@ -116,6 +118,7 @@ impl Fault {
             Fault::NotExposed { region } => [1, u64::from(region), 0, 0, 0],
             Fault::Range { region, offset, len, size } => [2, u64::from(region), offset, len, size],
             Fault::Unsupported { region } => [3, u64::from(region), 0, 0, 0],
+            Fault::HolderGone { region, holder } => [4, u64::from(region), u64::from(holder), 0, 0],
         };
         let mut writer = Writer(to);
         words.into_iter().for_each(|word| writer.word(word));
@@ -129,6 +132,7 @@ impl Fault {
         match why {
             1 => Error::NotExposed { rank, region },
             2 => Error::Range { rank, region, offset: word(), len: word(), size: word() },
+            4 => Error::HolderGone { rank, region, holder: word() as Rank },
             _ => Error::Refused { rank, region },
         }
     }

@@ -25,6 +25,8 @@ pub(crate) struct Peer {
     pub asked: Option<OpId>,
     /// What went wrong first with what it has sent since its last flush, to be told with the answer.
     pub fault: Option<super::packets::Fault>,
+    /// Its process has died: nothing is sent to it, and nothing is expected of it any more.
+    pub lost: bool,
     /// It is in the list of those for whom something waits.
     listed: bool,
 }
@@ -51,6 +53,21 @@ impl Queues {
     /// Those for whom something waits.
     pub fn waiting(&self) -> &[Rank] {
         &self.busy
+    }
+
+    /// Rank `rank` has died. False: that was known.
+    pub fn lose(&mut self, rank: Rank) -> bool {
+        let peer = self.peer(rank);
+        if peer.lost {
+            return false;
+        }
+        *peer = Peer { lost: true, listed: peer.listed, ..Peer::default() };
+        true
+    }
+
+    /// Whether `rank` is known to have died.
+    pub fn is_lost(&self, rank: Rank) -> bool {
+        !self.peers.is_empty() && self.peers.get(&rank).is_some_and(|peer| peer.lost)
     }
 
     /// Something waits for `rank` now.

@@ -13,6 +13,7 @@ use crate::region::Region;
 use crate::under_way::OpId;
 use crate::{OneSided, Rank, mapped};
 use hpvm_fm::Head;
+use hpvm_wire::accumulate_lock::HolderGone;
 
 /// A small message of a model, about a region of the rank that it comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +56,10 @@ impl OneSided {
     /// What the packet violates: no correct peer sends it.
     pub fn on_packet(&mut self, src: Rank, head: Head, data: &[u8]) -> Result<(), String> {
         let operation = head.imm;
+        if self.queues.is_lost(src) {
+            // It was on its way when its sender died: nobody awaits an answer, and what it answers has failed.
+            return Ok(());
+        }
         let outcome = match head.handler {
             PUT => return self.on_any_put(src, head, data),
             GET => self.on_get(operation, data).map(Some),
@@ -181,7 +186,8 @@ impl OneSided {
             };
             let elements = region.elements(at, len as usize / size, self.me, self.own);
             // SAFETY: inside the region; operands and room for results are as long.
-            unsafe { self.appliers.update(&elements, kind, op, operand.as_ptr(), fetch) };
+            unsafe { self.appliers.update(&elements, kind, op, operand.as_ptr(), fetch) }
+                .map_err(|gone| name.broken(gone))?;
         }
         Ok((operation != 0).then_some(Answer::Elements { operation, bytes: fetched }))
     }
@@ -202,7 +208,8 @@ impl OneSided {
         let element = region.elements(at, 1, self.me, self.own);
         let (compare, swap, result) = (compare.as_ptr(), swap.as_ptr(), bytes.as_mut_ptr());
         // SAFETY: inside the region; the three others have `size` bytes.
-        unsafe { self.appliers.compare_and_swap(&element, kind, compare, swap, result) };
+        unsafe { self.appliers.compare_and_swap(&element, kind, compare, swap, result) }
+            .map_err(|gone| name.broken(gone))?;
         Ok(Answer::Elements { operation, bytes })
     }
 
@@ -253,6 +260,14 @@ impl OneSided {
         }
         self.messages.push_back(Message { src, region: name.id, code, word });
         Ok(())
+    }
+}
+
+impl RegionName {
+    /// The lock of the region was held by a rank that is gone.
+    #[cold]
+    fn broken(self, HolderGone(holder): HolderGone) -> Fault {
+        Fault::HolderGone { region: self.id, holder }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::access::{There, ensure_lock, target_type};
 use super::request::with_request;
-use super::{refused, until_epoch_ends};
+use super::{recent, refused, until_epoch_ends};
 use crate::body::check::{self, out, wrong};
 use crate::generated::constants::*;
 use crate::object::Objects;
@@ -35,12 +35,12 @@ impl Buffer {
 }
 
 /// What is done to each element, and how long one is in memory.
-#[derive(Clone, Copy)]
-struct Update {
-    kind: Kind,
-    op: AtomicOp,
-    size: u64,
-    pairs: Option<&'static Predefined>,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Update {
+    pub kind: Kind,
+    pub op: AtomicOp,
+    pub size: u64,
+    pub pairs: Option<&'static Predefined>,
 }
 
 /// The predefined operation of a handle.
@@ -147,26 +147,26 @@ fn elements<'a>(
 
 /// The arguments of an accumulate.
 #[derive(Clone, Copy)]
-struct Arguments {
-    origin: *const c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
+pub(super) struct Arguments {
+    pub origin: *const c_void,
+    pub count: MPI_Count,
+    pub datatype: MPI_Datatype,
     /// Address, count and datatype of the result, where there is one.
-    result: Option<(*mut c_void, MPI_Count, MPI_Datatype)>,
-    rank: c_int,
-    disp: MPI_Aint,
-    target_count: MPI_Count,
-    target_datatype: MPI_Datatype,
-    op: MPI_Op,
+    pub result: Option<(*mut c_void, MPI_Count, MPI_Datatype)>,
+    pub rank: c_int,
+    pub disp: MPI_Aint,
+    pub target_count: MPI_Count,
+    pub target_datatype: MPI_Datatype,
+    pub op: MPI_Op,
     /// A request tells when it is complete.
-    requested: bool,
+    pub requested: bool,
 }
 
 /// Starts an accumulate and returns what of it is not done on this side.
 ///
 /// # Safety
 /// The buffers are valid until the operations are done.
-unsafe fn start(w: &mut Entered, win: MPI_Win, a: &Arguments) -> Result<Vec<OpId>> {
+pub(super) unsafe fn start(w: &mut Entered, win: MPI_Win, a: &Arguments) -> Result<Vec<OpId>> {
     ensure_lock(w, win, a.rank)?;
     let World { process, objects, .. } = &mut **w;
     let window = objects.window(win)?;
@@ -197,7 +197,11 @@ unsafe fn start(w: &mut Entered, win: MPI_Win, a: &Arguments) -> Result<Vec<OpId
         && let Some(only) = as_one_run(a, origin, result, target_ty)
     {
         // SAFETY: the caller's promise; the range is checked by the layer below.
-        return unsafe { run(process, window, &there, update, std::iter::once(only)) };
+        let started = unsafe { run(process, window, &there, update, std::iter::once(only)) };
+        let mut recent = objects.recent_update;
+        recent.note((a.op, a.target_datatype), target_ty, update);
+        objects.recent_update = recent;
+        return started;
     }
     // SAFETY: the caller's promise.
     unsafe { in_parts(process, window, &there, a, update, [origin, result, Some(target_ty)]) }
@@ -331,7 +335,7 @@ pub unsafe fn accumulate(
         requested: false,
     };
     // SAFETY: the caller's promise: the buffers stay until the epoch ends.
-    until_epoch_ends("MPI_Accumulate", win, |w| unsafe { start(w, win, &a) })
+    unsafe { recent::until_epoch_ends("MPI_Accumulate", win, &a) }
 }
 
 pub unsafe fn get_accumulate(
@@ -361,7 +365,7 @@ pub unsafe fn get_accumulate(
         requested: false,
     };
     // SAFETY: the caller's promise: the buffers stay until the epoch ends.
-    until_epoch_ends("MPI_Get_accumulate", win, |w| unsafe { start(w, win, &a) })
+    unsafe { recent::until_epoch_ends("MPI_Get_accumulate", win, &a) }
 }
 
 pub unsafe fn raccumulate(
@@ -435,6 +439,17 @@ fn element(
     }
 }
 
+/// What `op` does to one element of a predefined datatype.
+#[inline(never)]
+fn look_up(objects: &mut Objects, op: MPI_Op, datatype: MPI_Datatype) -> Result<Update> {
+    let (ty, _) = element(objects, datatype)?;
+    let update = update_of(predefined(objects, op)?, ty)?;
+    let mut recent = objects.recent_update;
+    recent.note((op, datatype), ty, update);
+    objects.recent_update = recent;
+    Ok(update)
+}
+
 pub unsafe fn fetch_and_op(
     origin_addr: *const c_void,
     result_addr: *mut c_void,
@@ -447,17 +462,19 @@ pub unsafe fn fetch_and_op(
     until_epoch_ends("MPI_Fetch_and_op", win, |w| {
         ensure_lock(w, win, target_rank)?;
         let World { process, objects, .. } = &mut **w;
+        objects.window(win)?;
+        let update = match objects.recent_update.find(op, datatype) {
+            Some(update) => update,
+            None => look_up(objects, op, datatype)?,
+        };
         let window = objects.window(win)?;
-        let (ty, _) = element(objects, datatype)?;
-        let predef = predefined(objects, op)?;
-        let update = update_of(predef, ty)?;
         out("result_addr", result_addr)?;
-        if predef != Predef::NoOp && origin_addr.is_null() {
+        if update.op != AtomicOp::NoOp && origin_addr.is_null() {
             return Err(wrong(Class::Buffer, "origin_addr is null"));
         }
         let Some(there) = window.there(target_rank, target_disp)? else { return Ok(None) };
         if !window.plain {
-            let target = Side { ty: ty.clone(), count: 1 };
+            let target = Side { ty: objects.datatype(datatype)?.clone(), count: 1 };
             window.look_closer(&there, &target, Some(Access::Update(update.op)))?;
         }
         let (fm, onesided) = process.onesided();

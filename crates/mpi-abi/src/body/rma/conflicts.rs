@@ -14,6 +14,7 @@ use hpvm_mpi::error::Result;
 use hpvm_mpi::rma::conflicts::{Access, Log, Use};
 use hpvm_mpi::rma::layout::{Parts, Side};
 use hpvm_mpi::{Class, Error};
+use std::cell::RefCell;
 
 /// A use in messages: first byte, end, code of the access.
 const WORDS: usize = 3;
@@ -33,7 +34,19 @@ impl WinObject {
 
     /// The operations of this rank at `targets` are complete: looks whether they met each other.
     pub(super) fn check_uses(&self, targets: Range<usize>, extent: Extent) -> Result<()> {
-        let Some(uses) = &self.uses else { return Ok(()) };
+        match &self.uses {
+            None => Ok(()),
+            Some(uses) => self.check_noted(uses, targets, extent),
+        }
+    }
+
+    #[cold]
+    fn check_noted(
+        &self,
+        uses: &RefCell<Vec<Log>>,
+        targets: Range<usize>,
+        extent: Extent,
+    ) -> Result<()> {
         let mut result = Ok(());
         for target in targets {
             let log = &mut uses.borrow_mut()[target];

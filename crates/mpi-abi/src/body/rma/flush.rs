@@ -3,7 +3,7 @@
 use super::{on_win, refused, wait_for_ops, window};
 use crate::generated::constants::*;
 use crate::object::win::WinObject;
-use crate::runtime::Entered;
+use crate::runtime::{Entered, World};
 use core::ffi::c_int;
 use hpvm_mpi::error::Result;
 use hpvm_onesided::OpId;
@@ -70,16 +70,33 @@ pub(super) enum Extent {
 
 fn flush(function: &'static str, rank: c_int, win: MPI_Win, extent: Extent) -> c_int {
     on_win(function, win, |w| {
-        let window = window(w, win)?;
-        match window.rank_of(rank)? {
-            Some(rank) => {
-                window.epochs.borrow().passive(rank, function)?;
-                one(w, &window, rank)?;
-                window.check_uses(rank..rank + 1, extent)
-            }
-            None => Ok(()),
+        let World { process, objects, .. } = &mut **w;
+        let window = objects.window(win)?;
+        let Some(rank) = window.rank_of(rank)? else { return Ok(()) };
+        window.epochs.borrow().passive(rank, function)?;
+        let (fm, onesided) = process.onesided();
+        let begun = onesided.flush(fm, &window.peers[rank].target);
+        if let Ok(None) = begun {
+            return window.check_uses(rank..rank + 1, extent);
         }
+        let window = window.clone();
+        await_one(w, &window, rank, begun)?;
+        window.check_uses(rank..rank + 1, extent)
     })
+}
+
+/// A flush that is not done when it has begun, or has failed.
+#[cold]
+fn await_one(
+    w: &mut Entered,
+    window: &WinObject,
+    rank: usize,
+    begun: hpvm_onesided::Result<Option<OpId>>,
+) -> Result<()> {
+    match begun.map_err(|failure| refused(window, rank, &failure))? {
+        Some(op) => finish(w, window, &[(rank, op)]),
+        None => Ok(()),
+    }
 }
 
 fn flush_all(function: &'static str, win: MPI_Win, extent: Extent) -> c_int {

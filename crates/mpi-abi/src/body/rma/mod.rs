@@ -14,6 +14,7 @@ mod lock;
 mod notices;
 mod properties;
 mod pscw;
+mod recent;
 mod request;
 mod shared;
 
@@ -27,6 +28,7 @@ pub use lock::{win_lock, win_lock_all, win_unlock, win_unlock_all};
 pub use notices::deliver;
 pub use properties::*;
 pub use pscw::{win_complete, win_post, win_start, win_test, win_wait};
+pub use recent::Recent;
 pub use request::poll;
 pub use shared::{win_allocate_shared, win_shared_query};
 
@@ -82,17 +84,25 @@ impl WinObject {
     }
 }
 
+/// The class of what the one-sided layer has refused.
+fn class(failure: &Failure) -> Class {
+    match failure {
+        Failure::Range { .. } | Failure::Memory { .. } | Failure::NotExposed { .. } => {
+            Class::RmaRange
+        }
+        Failure::Gone { .. } | Failure::Died { .. } | Failure::HolderGone { .. } => {
+            Class::ProcAborted
+        }
+        Failure::Unsupported { .. } => Class::Op,
+        _ => Class::Other,
+    }
+}
+
 /// What the one-sided layer has refused, in MPI's words.
 #[cold]
 fn refused(window: &WinObject, rank: usize, failure: &Failure) -> Error {
     crate::onesided::await_explanation(failure);
-    let class = match failure {
-        Failure::Range { .. } | Failure::Memory { .. } | Failure::NotExposed { .. } => {
-            Class::RmaRange
-        }
-        Failure::Unsupported { .. } => Class::Op,
-        _ => Class::Other,
-    };
+    let class = class(failure);
     let of = window.shown();
     let what = match failure {
         Failure::Range { offset, len, size, .. } => {
@@ -124,12 +134,15 @@ fn until_epoch_ends<I: IntoIterator<Item = OpId>>(
 ) -> c_int {
     on_win(function, win, |w| {
         for op in start(w)? {
-            let (_, onesided) = w.process.onesided();
-            // Nobody asks for it any more. What went wrong is told by the next flush.
-            let _ = onesided.forget(op);
+            leave(w, op);
         }
         Ok(())
     })
+}
+
+/// Nobody asks for the operation any more. What goes wrong with it is told by the next flush.
+fn leave(w: &mut Entered, op: OpId) {
+    let _ = w.process.onesided().1.forget(op);
 }
 
 /// Waits in a call on a window until what other ranks do has come. `awaits`: which of them, for `hpvm jobs`.

@@ -29,9 +29,9 @@ pub(super) fn settle(w: &mut Entered, window: &WinObject) -> Result<()> {
 }
 
 /// Delivers what has come.
-#[cold]
+#[inline(never)]
 pub fn deliver(w: &mut Entered) {
-    for arrived in w.process.take_notices() {
+    while let Some(arrived) = w.process.take_notice() {
         deliver_one(w, arrived);
     }
 }

@@ -10,9 +10,22 @@ use core::ffi::c_int;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::rma::notice::Notice;
 use hpvm_mpi::{Class, Group};
+use std::sync::Arc;
 
-/// The ranks in the window of a group's members.
-fn ranks_of(window: &WinObject, group: &Group) -> Result<Vec<u32>> {
+/// The ranks in the window of a group's members, ascending.
+fn ranks_of(window: &WinObject, group: Arc<Group>) -> Result<Arc<[u32]>> {
+    if let Some((last, ranks)) = &window.sync.borrow().last_group
+        && Arc::ptr_eq(last, &group)
+    {
+        return Ok(ranks.clone());
+    }
+    let ranks = look_up(window, &group)?;
+    window.sync.borrow_mut().last_group = Some((group, ranks.clone()));
+    Ok(ranks)
+}
+
+#[cold]
+fn look_up(window: &WinObject, group: &Group) -> Result<Arc<[u32]>> {
     let all = window.comm().group();
     let rank = |process| {
         all.rank_of(process).ok_or_else(|| {
@@ -20,7 +33,9 @@ fn ranks_of(window: &WinObject, group: &Group) -> Result<Vec<u32>> {
             wrong(Class::Group, text)
         })
     };
-    group.processes().map(rank).collect()
+    let mut ranks = group.processes().map(rank).collect::<Result<Vec<u32>>>()?;
+    ranks.sort_unstable();
+    Ok(ranks.into())
 }
 
 pub unsafe fn win_post(group: MPI_Group, assert: c_int, win: MPI_Win) -> c_int {
@@ -28,7 +43,7 @@ pub unsafe fn win_post(group: MPI_Group, assert: c_int, win: MPI_Win) -> c_int {
     on_win("MPI_Win_post", win, |w| {
         let window = window(w, win)?;
         check_assert(assert, KNOWN)?;
-        let ranks = ranks_of(&window, &*w.objects.group(group)?)?;
+        let ranks = ranks_of(&window, w.objects.group(group)?)?;
         window.epochs.borrow_mut().post()?;
         let (_, onesided) = w.process.onesided();
         onesided.fence();
@@ -49,7 +64,7 @@ fn tell(w: &mut Entered, window: &WinObject, ranks: &[u32], notice: Notice) {
 /// The ranks of the access epoch that have not posted.
 fn unposted(window: &WinObject) -> Vec<u32> {
     let (sync, epochs) = (window.sync.borrow(), window.epochs.borrow());
-    let started = epochs.started().unwrap_or_default().iter().copied();
+    let started = epochs.started().map(|ranks| &ranks[..]).unwrap_or_default().iter().copied();
     started.filter(|rank| sync.posted[*rank as usize] == 0).collect()
 }
 
@@ -57,7 +72,7 @@ pub unsafe fn win_start(group: MPI_Group, assert: c_int, win: MPI_Win) -> c_int 
     on_win("MPI_Win_start", win, |w| {
         let window = window(w, win)?;
         check_assert(assert, MPI_MODE_NOCHECK)?;
-        let ranks = ranks_of(&window, &*w.objects.group(group)?)?;
+        let ranks = ranks_of(&window, w.objects.group(group)?)?;
         window.epochs.borrow_mut().start(ranks.clone())?;
         if assert & MPI_MODE_NOCHECK != 0 {
             return Ok(());
@@ -75,7 +90,7 @@ pub unsafe fn win_start(group: MPI_Group, assert: c_int, win: MPI_Win) -> c_int 
 pub unsafe fn win_complete(win: MPI_Win) -> c_int {
     on_win("MPI_Win_complete", win, |w| {
         let window = window(w, win)?;
-        let ranks = window.epochs.borrow().started()?.to_vec();
+        let ranks = window.epochs.borrow().started()?.clone();
         let flushed = flush::these(w, &window, ranks.iter().map(|rank| *rank as usize));
         let (_, onesided) = w.process.onesided();
         onesided.fence();
@@ -101,8 +116,8 @@ fn is_over(window: &WinObject) -> bool {
 
 fn close(w: &mut World, window: &WinObject) {
     let mut sync = window.sync.borrow_mut();
-    for rank in std::mem::take(&mut sync.exposed_to) {
-        sync.completed[rank as usize] -= 1;
+    for rank in std::mem::take(&mut sync.exposed_to).iter() {
+        sync.completed[*rank as usize] -= 1;
     }
     window.epochs.borrow_mut().waited();
     let (_, onesided) = w.process.onesided();
@@ -130,6 +145,8 @@ pub unsafe fn win_test(win: MPI_Win, flag: *mut c_int) -> c_int {
         let over = is_over(&window);
         if over {
             close(w, &window);
+        } else if let Some(error) = w.process.lost_member(window.comm()) {
+            return Err(error);
         }
         // SAFETY: checked above.
         unsafe { *flag = c_int::from(over) };

@@ -1,6 +1,6 @@
 //! Requests of one-sided operations (section 12.3.5): they are complete when the operations are done on this side.
 
-use super::{on_win, window};
+use super::{class, on_win, window};
 use crate::body::check::out;
 use crate::body::watch::Watched;
 use crate::generated::constants::*;
@@ -9,7 +9,7 @@ use crate::runtime::Entered;
 use core::ffi::c_int;
 use hpvm_mpi::engine::requests::Operation;
 use hpvm_mpi::error::Result;
-use hpvm_mpi::{Class, Error, Status};
+use hpvm_mpi::{Error, Status};
 use hpvm_onesided::OpId;
 
 /// Operations with requests are for passive target communication only.
@@ -70,7 +70,7 @@ pub fn poll(w: &mut Entered, id: hpvm_mpi::ReqId, ops: &mut Vec<OpId>) -> bool {
         !done
     });
     if let (Some(failure), Some(request)) = (failed, w.process.requests_mut().get_mut(id)) {
-        let error = Error::new(Class::RmaRange, failure.to_string());
+        let error = Error::new(class(&failure), failure.to_string());
         request.error.get_or_insert(Box::new(error));
     }
     let done = ops.is_empty();
