@@ -83,8 +83,9 @@ impl OneSided {
             let run = Run { local: local.cast_mut(), offset, len };
             return self.transfer(fm, target, Direction::Put, Parts::One(Some(run)));
         };
+        // The offset into dynamic memory is an address, and its base is null, to which `add` must not add.
         // SAFETY: inside the region, which is mapped as a whole; the caller's promise.
-        unsafe { mapped::copy(local, base.add(offset as usize), len) };
+        unsafe { mapped::copy(local, base.wrapping_add(offset as usize), len) };
         Ok(None)
     }
 
@@ -111,7 +112,7 @@ impl OneSided {
             return self.transfer(fm, target, Direction::Get, Parts::One(Some(run)));
         };
         // SAFETY: inside the region, which is mapped as a whole; the caller's promise.
-        unsafe { mapped::copy(base.add(offset as usize), local, len) };
+        unsafe { mapped::copy(base.wrapping_add(offset as usize), local, len) };
         Ok(None)
     }
 

@@ -3,7 +3,7 @@
 
 use super::link_ends::{Ends, Members, OFFER, cards_of};
 use super::port::host_number;
-use super::sites::Place;
+use super::sites::OwnSite;
 use super::talk::Talk;
 use crate::runtime::Entered;
 use hpvm_fm::Rank;
@@ -181,9 +181,9 @@ impl Linked {
 /// Links the group of `side`, all of whose members call it, with another. `talk` is the root's: when the root of the other
 /// side ends before that is done, it is an error on all members.
 pub fn link(w: &mut Entered, side: &Side, role: Role, talk: &mut Option<Talk>) -> Result<Linked> {
-    let place = if role.knows_sites() { w.place() } else { Ok(None) };
-    let word = place.as_ref().map_or(0, |place| Place::word(place.as_ref()));
-    let own_site = place.as_ref().ok().and_then(|place| Some(place.as_ref()?.site));
+    let own = if role.knows_sites() { w.find_own_site() } else { Ok(None) };
+    let word = own.as_ref().map_or(0, |own| OwnSite::word(own.as_ref()));
+    let own_site = own.as_ref().ok().and_then(|own| Some(own.as_ref()?.site));
     let our_places = dynamic::collect(w, &side.comm, &[host_number(), word])?;
     let told = side.tell(w, |w| greet(w, side, &our_places, talk.as_mut()))?;
     let (theirs, their_places) = told.split_at(told.len() / 3);
@@ -203,7 +203,7 @@ pub fn link(w: &mut Entered, side: &Side, role: Role, talk: &mut Option<Talk>) -
         })
         .collect();
     // Who has none offers nothing, and says so when all are asked.
-    let ends = place.and_then(|place| Ok((Ends::open(&members)?, place)));
+    let ends = own.and_then(|own| Ok((Ends::open(&members)?, own)));
     let offer = ends.as_ref().map_or_else(|_| vec![0; OFFER], |(ends, _)| ends.offer());
     let rows = dynamic::collect(w, &side.comm, &[known, offer].concat())?;
     let agreed = side.tell(w, |w| agree(w, talk.as_mut(), &rows, (ours, others)))?;
@@ -214,14 +214,14 @@ pub fn link(w: &mut Entered, side: &Side, role: Role, talk: &mut Option<Talk>) -
         false => [&*theirs_rows.offers, &mine.offers].concat(),
     };
     let mut space = None;
-    let attached = ends.and_then(|(ends, place)| {
-        if let Some(place) =
-            place.as_ref().filter(|_| members.spans_sites() && side.is_root() && role.is_first())
+    let attached = ends.and_then(|(ends, own)| {
+        if let Some(own) =
+            own.as_ref().filter(|_| members.spans_sites() && side.is_root() && role.is_first())
         {
             let cards = cards_of(&members, &offers);
-            space = Some(place.tell_gateways(&agreed.key, &members.sites, &cards)?);
+            space = Some(own.tell_gateways(&agreed.key, &members.sites, &cards)?);
         }
-        let gateway = place.as_ref().map(Place::gateway);
+        let gateway = own.as_ref().map(OwnSite::gateway);
         ends.attach(&members, &offers, agreed.key, gateway)
     });
     all_well(w, side, talk.as_mut(), attached.as_ref().err())?;

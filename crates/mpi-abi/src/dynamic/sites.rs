@@ -62,16 +62,16 @@ fn lost(what: &str, cause: &io::Error) -> Error {
 
 /// Where this process is in a job over several sites.
 #[derive(Clone)]
-pub struct Place {
+pub struct OwnSite {
     pub site: u16,
     names: Vec<String>,
     gateway: Card,
 }
 
-impl Place {
+impl OwnSite {
     /// The site as told to others, who may be at none: that is 0.
-    pub fn word(place: Option<&Place>) -> u64 {
-        place.map_or(0, |place| u64::from(place.site) + 1)
+    pub fn word(own: Option<&OwnSite>) -> u64 {
+        own.map_or(0, |own| u64::from(own.site) + 1)
     }
 
     /// Where processes of other sites are reached.
@@ -114,7 +114,7 @@ impl Entered {
     }
 
     /// Where this process is, if its job is one over several sites or spawned by one. Asks the process manager on this host.
-    pub fn place(&mut self) -> Result<Option<Place>> {
+    pub fn find_own_site(&mut self) -> Result<Option<OwnSite>> {
         let Some(mut manager) = self.job.manager.clone().filter(|_| door().is_some()) else {
             return Ok(None);
         };
@@ -122,6 +122,6 @@ impl Entered {
         let sites = Sites::parse(&text, self.job.size as usize).map_err(meet::network)?;
         let site = sites.of(self.job.rank).unwrap_or(0);
         let gateway = meet::gateway_of(&mut manager, site)?;
-        Ok(Some(Place { site, names: sites.names, gateway }))
+        Ok(Some(OwnSite { site, names: sites.names, gateway }))
     }
 }
