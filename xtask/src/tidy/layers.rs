@@ -162,7 +162,20 @@ fn check_manifest(path: &Path, text: &str) -> Result<Vec<Breach>, String> {
         );
         breaches.push(breach(1, text));
     }
+    if is_mixed(&manifest) {
+        let text = "a cdylib that is another kind of library as well is linked without link-time optimisation, which \
+                    Cargo does not tell; expected crate-type = [\"cdylib\"]";
+        breaches.push(breach(line_of("crate-type"), text.to_owned()));
+    }
     Ok(breaches)
+}
+
+/// Whether the library is a `cdylib` and something else.
+fn is_mixed(manifest: &toml::Table) -> bool {
+    let kinds = manifest.get("lib").and_then(|lib| lib.get("crate-type")?.as_array());
+    kinds.is_some_and(|kinds| {
+        kinds.len() > 1 && kinds.iter().any(|kind| kind.as_str() == Some("cdylib"))
+    })
 }
 
 #[cfg(test)]
@@ -194,6 +207,16 @@ mod tests {
     fn tests_may_use_what_they_like() {
         let text = "[package]\nname = \"hpvm-sync\"\n[dev-dependencies]\nhpvm-mpi = {}\n";
         assert_eq!(breaches(text), []);
+    }
+
+    #[test]
+    fn a_cdylib_is_nothing_else() {
+        let of =
+            |kinds: &str| format!("[package]\nname = \"xtask\"\n[lib]\ncrate-type = {kinds}\n");
+        let found = breaches(&of(r#"["cdylib", "rlib"]"#));
+        assert_eq!((found.len(), found[0].line), (1, 4), "{found:?}");
+        assert_eq!(breaches(&of(r#"["cdylib"]"#)), []);
+        assert_eq!(breaches(&of(r#"["rlib", "staticlib"]"#)), []);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use hpvm_wire::delegation::{Attention, DATA, Progress, Request, Taken};
 
 /// Polls for an owner to claim: one to three microseconds, by processor, as the kernel takes. One that polls yields its
 /// processor now and then, for half of that.
-const PATIENCE: u32 = 64;
+const POLLS: u32 = 64;
 /// After as many owners in a row that did not claim, as many bits of operations go by the kernel before the next
 /// one is asked.
 const MAX_MISSES: u32 = 6;
@@ -226,7 +226,7 @@ impl<T: Transport> Delegate<'_, T> {
             match taken.progress() {
                 Progress::Done => break,
                 Progress::Refused => return Ok(false),
-                Progress::Posted if polls >= PATIENCE && taken.withdraw() => {
+                Progress::Posted if polls >= POLLS && taken.withdraw() => {
                     // It says so again when it polls again.
                     slot.get().lose_attention();
                     self.patience.learn(self.target.key.rank, false);
