@@ -3,6 +3,7 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
 
 /// Turns the usual -1 into the error it stands for.
 pub fn check(result: libc::c_int) -> io::Result<libc::c_int> {
@@ -113,6 +114,17 @@ pub fn pidfd(pid: libc::pid_t) -> io::Result<OwnedFd> {
     // SAFETY: the call takes two integers.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
     own(fd as libc::c_int)
+}
+
+/// The process at the other end of a connection, and its user, as the kernel knows them.
+pub fn peer(stream: &UnixStream) -> Option<(libc::pid_t, libc::uid_t)> {
+    let mut credentials = libc::ucred { pid: 0, uid: libc::uid_t::MAX, gid: 0 };
+    let mut len = size_of_val(&credentials) as libc::socklen_t;
+    let at = (&raw mut credentials).cast();
+    let (fd, level, what) = (stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED);
+    // SAFETY: live memory of the given length.
+    let told = unsafe { libc::getsockopt(fd, level, what, at, &mut len) };
+    (told == 0).then_some((credentials.pid, credentials.uid))
 }
 
 /// Random bytes, as the kernel makes them for secrets.

@@ -13,7 +13,7 @@ use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 
 use super::Source;
 use crate::error::LaunchError;
-use crate::sys::Epoll;
+use crate::sys::{self, Epoll};
 
 /// The variable that tells a rank its door and what its host is called in the job, `DOOR,HOST`.
 pub const DOOR: &str = "HPVM_DOOR";
@@ -66,14 +66,8 @@ pub fn connect(name: &str) -> io::Result<UnixStream> {
 
 /// Whether the process at the other end is the same user's.
 pub fn of_our_user(stream: &UnixStream) -> bool {
-    let mut found = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
-    let mut size = size_of_val(&found) as libc::socklen_t;
-    let place = (&raw mut found).cast();
-    let (fd, level, what) = (stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED);
-    // SAFETY: valid memory for the credentials and their size.
-    let failed = unsafe { libc::getsockopt(fd, level, what, place, &mut size) } != 0;
     // SAFETY: a system call without arguments.
-    !failed && found.uid == unsafe { libc::geteuid() }
+    sys::peer(stream).is_some_and(|(_, user)| user == unsafe { libc::geteuid() })
 }
 
 /// One stream.

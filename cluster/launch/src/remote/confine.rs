@@ -8,7 +8,7 @@
 //! one behind which the kernel says that root or its own user is.
 
 use std::io::{self, Read};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::time::{Duration, Instant};
@@ -50,18 +50,6 @@ pub fn listen(mark: &str, host: &str) -> io::Result<UnixListener> {
     let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)?;
     listener.set_nonblocking(true)?;
     Ok(listener)
-}
-
-/// The process at the other end of a connection, and its user.
-pub fn peer(stream: &UnixStream) -> Option<(i32, u32)> {
-    let mut credentials = libc::ucred { pid: 0, uid: u32::MAX, gid: 0 };
-    let mut len = size_of_val(&credentials) as libc::socklen_t;
-    let at = (&raw mut credentials).cast();
-    // SAFETY: live memory of the given length.
-    let told = unsafe {
-        libc::getsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, at, &mut len)
-    };
-    (told == 0).then_some((credentials.pid, credentials.uid))
 }
 
 /// Asks to be confined, if this is a job of a queue that has this host. Blocks until that was done. When nobody answers
@@ -125,7 +113,7 @@ fn believed(mark: &str, host: &str) -> Vec<UnixStream> {
         // SAFETY: the call has no arguments and cannot fail.
         let own = unsafe { libc::geteuid() };
         let Ok(stream) = connect(&name) else { continue };
-        if peer(&stream).is_some_and(|(_, user)| user == 0 || user == own) {
+        if sys::peer(&stream).is_some_and(|(_, user)| user == 0 || user == own) {
             let there = &name[beginning.len()..];
             found.push((there.rsplit_once('/').is_some_and(|(name, _)| name == host), stream));
         }
@@ -186,6 +174,7 @@ fn wait(mut stream: UnixStream) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::fd::AsRawFd;
 
     #[test]
     fn it_is_found_by_its_beginning_and_by_nothing_else() {
