@@ -1,6 +1,5 @@
 //! What `hpvm doctor` says of control groups: whether the kernel keeps the limits of jobs.
 
-use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
@@ -30,11 +29,6 @@ pub fn finding(data: &Path) -> Finding {
 /// The process that listens at its socket.
 fn server(data: &Path) -> Option<i32> {
     let stream = UnixStream::connect(hpvm_serve::run::socket(data)).ok()?;
-    let mut who = libc::ucred { pid: 0, uid: 0, gid: 0 };
-    let mut size = size_of::<libc::ucred>() as libc::socklen_t;
-    let (fd, level) = (stream.as_raw_fd(), libc::SOL_SOCKET);
-    // SAFETY: the structure is writable and as long as is said.
-    let got =
-        unsafe { libc::getsockopt(fd, level, libc::SO_PEERCRED, (&raw mut who).cast(), &mut size) };
-    (got == 0 && who.pid > 0).then_some(who.pid)
+    let (pid, _) = hpvm_launch::sys::peer(&stream).ok()?;
+    (pid > 0).then_some(pid)
 }

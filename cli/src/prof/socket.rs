@@ -6,6 +6,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 
+use hpvm_launch::sys;
+
 /// Descriptors that one message carries at most; the kernel's limit is 253.
 const MAX_DESCRIPTORS: usize = 250;
 
@@ -28,18 +30,11 @@ pub fn connect(name: &str) -> io::Result<UnixStream> {
 
 /// The process at the other end; an error if it is another user's.
 pub fn peer(socket: BorrowedFd<'_>) -> io::Result<i32> {
-    let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
-    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: the place is as long as is said; geteuid has no arguments.
-    let (done, own) = unsafe {
-        let place = (&raw mut found).cast();
-        let (level, option) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
-        (libc::getsockopt(socket.as_raw_fd(), level, option, place, &mut length), libc::geteuid())
-    };
-    match done {
-        0 if found.uid == own && found.pid > 0 => Ok(found.pid),
-        0 => Err(io::Error::other(format!("process {} of user {}", found.pid, found.uid))),
-        _ => Err(io::Error::last_os_error()),
+    let (pid, user) = sys::peer(&socket)?;
+    // SAFETY: a system call without arguments.
+    match user == unsafe { libc::geteuid() } && pid > 0 {
+        true => Ok(pid),
+        false => Err(io::Error::other(format!("process {pid} of user {user}"))),
     }
 }
 

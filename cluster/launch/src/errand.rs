@@ -9,9 +9,10 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
 
 use crate::errands::Request;
-use crate::executor::streams::{self, DOOR};
+use crate::executor::streams;
 use crate::lifeline;
 use crate::sys;
+use hpvm_sites::DOOR;
 
 /// The door of this rank's host, if a rank of a job over several sites has started us.
 pub fn door() -> Option<String> {

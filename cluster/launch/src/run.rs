@@ -14,7 +14,7 @@ use crate::executor::gateway::Orders;
 use crate::executor::signals::Signals;
 use crate::executor::spawn::Image;
 use crate::executor::stacks;
-use crate::executor::streams::{DOOR, Door};
+use crate::executor::streams::Door;
 use crate::executor::{Outcome, Plan, execute};
 use crate::family::Family;
 use crate::lifeline::Lifeline;
@@ -26,6 +26,7 @@ use crate::remote::start::Starter;
 use crate::restart::{End, Next, Restarts};
 use crate::spread::{self, Spread};
 use crate::{errand, help, hosts, linkage, loss, program, sys, text};
+use hpvm_sites::DOOR;
 
 /// The variable with a time limit in seconds, for jobs without `--timeout`. MPICH's name.
 pub const TIMEOUT_VARIABLE: &str = "MPIEXEC_TIMEOUT";

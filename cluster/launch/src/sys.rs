@@ -2,8 +2,7 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::os::unix::net::UnixStream;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// Turns the usual -1 into the error it stands for.
 pub fn check(result: libc::c_int) -> io::Result<libc::c_int> {
@@ -117,14 +116,27 @@ pub fn pidfd(pid: libc::pid_t) -> io::Result<OwnedFd> {
 }
 
 /// The process at the other end of a connection, and its user, as the kernel knows them.
-pub fn peer(stream: &UnixStream) -> Option<(libc::pid_t, libc::uid_t)> {
+///
+/// # Errors
+/// As of `getsockopt`: it is no socket of this machine's processes.
+pub fn peer(stream: &impl AsFd) -> io::Result<(libc::pid_t, libc::uid_t)> {
     let mut credentials = libc::ucred { pid: 0, uid: libc::uid_t::MAX, gid: 0 };
     let mut len = size_of_val(&credentials) as libc::socklen_t;
     let at = (&raw mut credentials).cast();
-    let (fd, level, what) = (stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED);
+    let (fd, level, what) = (stream.as_fd().as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED);
     // SAFETY: live memory of the given length.
-    let told = unsafe { libc::getsockopt(fd, level, what, at, &mut len) };
-    (told == 0).then_some((credentials.pid, credentials.uid))
+    check(unsafe { libc::getsockopt(fd, level, what, at, &mut len) })?;
+    Ok((credentials.pid, credentials.uid))
+}
+
+/// Lets all signals through again, for a process between fork and exec. Async-signal-safe.
+pub fn unblock_signals() {
+    let mut none = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: the set is writable and initialised by sigemptyset.
+    unsafe {
+        libc::sigemptyset(none.as_mut_ptr());
+        libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
+    }
 }
 
 /// Random bytes, as the kernel makes them for secrets.

@@ -2,28 +2,13 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
+
+pub use hpvm_launch::sys::peer;
 
 pub fn user() -> u32 {
     // SAFETY: a system call without arguments.
     unsafe { libc::geteuid() }
-}
-
-/// Process and user at the other end of a connection.
-pub fn peer(stream: &UnixStream) -> io::Result<(i32, u32)> {
-    let mut cred = libc::ucred { pid: 0, uid: 0, gid: 0 };
-    let mut len = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: writes a `ucred`, as long as `len` says.
-    let done = unsafe {
-        libc::getsockopt(
-            stream.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_PEERCRED,
-            (&raw mut cred).cast(),
-            &raw mut len,
-        )
-    };
-    if done == 0 { Ok((cred.pid, cred.uid)) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Listens with room for all tasks of a host that come at once.

@@ -10,4 +10,4 @@ mod map;
 
 pub use fair::Fair;
 pub use link::{HEARTBEAT, Link, Step};
-pub use map::{CARD_KEY, GATEWAY_KEY, SITES_KEY, Sites, is_name};
+pub use map::{CARD_KEY, DOOR, GATEWAY_KEY, SITES_KEY, Sites, door_socket, is_name};

@@ -7,6 +7,14 @@ pub const GATEWAY_KEY: &str = "hpvm-gateway-";
 /// The key under which a rank tells where it can be reached, followed by its number.
 pub const CARD_KEY: &str = "hpvm-net-";
 
+/// The variable that tells a rank the name of its host's door to the launcher and what the host is called in the job, `DOOR,HOST`.
+pub const DOOR: &str = "HPVM_DOOR";
+
+/// The socket of the door of this name, in the kernel's abstract name space.
+pub fn door_socket(name: &str) -> String {
+    format!("hpvm-door-{name}")
+}
+
 /// Longest name of a site.
 const NAME: usize = 32;
 /// More sites are a mistake.

@@ -33,7 +33,7 @@ const FOREIGN: &[&str] = &[
     "PMIX_SERVER_URI41",
     JOB_ID,
     NODE,
-    crate::executor::streams::DOOR,
+    hpvm_sites::DOOR,
     crate::family::FAMILY,
     crate::family::PARENTS,
 ];

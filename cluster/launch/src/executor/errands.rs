@@ -17,7 +17,7 @@ use crate::family::{FAMILY, Family, PARENTS};
 use crate::lifeline;
 use crate::remote::frame::Frame;
 use crate::sys;
-use hpvm_sites::{CARD_KEY, GATEWAY_KEY, Sites};
+use hpvm_sites::{CARD_KEY, DOOR, GATEWAY_KEY, Sites};
 
 /// An output of a launcher that was started here, which is that of the rank that has wanted it.
 #[derive(Debug)]
@@ -97,9 +97,8 @@ impl Executor<'_> {
         let Some(node) = node else {
             return self.here.streams.write(number, bytes, &self.here.epoll);
         };
-        let behind =
-            |order: &crate::remote::order::Order| order.nodes.iter().any(|n| n.number == node);
-        if let Some(link) = self.plan.orders.iter().position(behind) {
+        let mut links = 0..self.plan.orders.len();
+        if let Some(link) = links.find(|link| self.is_behind(node, *link)) {
             self.here.send_down(Some(link), &Frame::Stream { node, number, bytes: bytes.to_vec() });
         }
     }
@@ -158,7 +157,7 @@ impl Executor<'_> {
         command.envs(request.variables.iter().filter(|(name, _)| ours(name)).map(|(a, b)| (a, b)));
         command.env(lifeline::VARIABLE, "0").env(FAMILY, family.text()).env(JOB_ID, &self.plan.job);
         // Of a job around ours, if there is one.
-        command.env_remove(streams::DOOR);
+        command.env_remove(DOOR);
         match self.plan.node {
             Some(node) => command.env(NODE, node.to_string()),
             None => command.env_remove(NODE),
@@ -171,9 +170,7 @@ impl Executor<'_> {
         // SAFETY: between fork and exec async-signal-safe calls are made, on descriptors that are open and memory of the child's own.
         unsafe {
             command.pre_exec(move || {
-                let mut none = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
-                libc::sigemptyset(none.as_mut_ptr());
-                libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
+                sys::unblock_signals();
                 for fd in inherited {
                     libc::fcntl(fd, libc::F_SETFD, 0);
                 }

@@ -164,7 +164,7 @@ impl GatewayIo {
             self.spaces.entry(number).or_default().push(line.to_owned());
         }
         if let Some(running) = &mut self.running {
-            running.unsent.extend_from_slice(format!("{line}\n").as_bytes());
+            running.say(line);
             running.flush();
         }
     }
@@ -195,7 +195,7 @@ impl GatewayIo {
                 continue;
             }
             if let Some(running) = &mut self.running {
-                running.unsent.extend_from_slice(format!("{front} {value}\n").as_bytes());
+                running.say(&format!("{front} {value}"));
             }
             self.told.insert(key, value.to_string());
         }
@@ -233,10 +233,7 @@ impl GatewayIo {
             self.told.clear();
             self.seen = 0;
             if let Some(running) = &mut self.running {
-                let lines = self.spaces.values().flatten();
-                lines.for_each(|line| {
-                    running.unsent.extend_from_slice(format!("{line}\n").as_bytes())
-                });
+                self.spaces.values().flatten().for_each(|line| running.say(line));
             }
             return self.watch(epoll);
         }
@@ -278,6 +275,12 @@ impl Drop for GatewayIo {
 }
 
 impl Running {
+    /// A line that it is to be told; [`Running::flush`] writes it.
+    fn say(&mut self, line: &str) {
+        self.unsent.extend_from_slice(line.as_bytes());
+        self.unsent.push(b'\n');
+    }
+
     /// The first whole line that has not been taken.
     fn line(&mut self) -> Option<String> {
         let end = self.said.iter().position(|byte| *byte == b'\n')?;
@@ -317,9 +320,7 @@ fn begin(orders: &Orders, port: u16) -> Result<(Running, String), Failure> {
     // SAFETY: between fork and exec async-signal-safe calls are made, on memory of the child's own.
     unsafe {
         command.pre_exec(|| {
-            let mut none = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
-            libc::sigemptyset(none.as_mut_ptr());
-            libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
+            sys::unblock_signals();
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             Ok(())
         });

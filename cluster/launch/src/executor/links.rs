@@ -108,7 +108,7 @@ impl Executor<'_> {
         }
     }
 
-    fn is_behind(&self, node: u32, link: usize) -> bool {
+    pub(super) fn is_behind(&self, node: u32, link: usize) -> bool {
         self.plan.orders[link].nodes.iter().any(|other| other.number == node)
     }
 

@@ -15,9 +15,6 @@ use super::Source;
 use crate::error::LaunchError;
 use crate::sys::{self, Epoll};
 
-/// The variable that tells a rank its door and what its host is called in the job, `DOOR,HOST`.
-pub const DOOR: &str = "HPVM_DOOR";
-
 /// Where processes of this host ask for a stream.
 #[derive(Debug)]
 pub struct Door {
@@ -26,7 +23,7 @@ pub struct Door {
 }
 
 fn address(name: &str) -> io::Result<SocketAddr> {
-    SocketAddr::from_abstract_name(format!("hpvm-door-{name}"))
+    SocketAddr::from_abstract_name(hpvm_sites::door_socket(name))
 }
 
 impl Door {
@@ -67,7 +64,7 @@ pub fn connect(name: &str) -> io::Result<UnixStream> {
 /// Whether the process at the other end is the same user's.
 pub fn of_our_user(stream: &UnixStream) -> bool {
     // SAFETY: a system call without arguments.
-    sys::peer(stream).is_some_and(|(_, user)| user == unsafe { libc::geteuid() })
+    sys::peer(stream).is_ok_and(|(_, user)| user == unsafe { libc::geteuid() })
 }
 
 /// One stream.

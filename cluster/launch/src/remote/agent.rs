@@ -26,11 +26,12 @@ use crate::executor::link::LinkIo;
 use crate::executor::local::{self, Local};
 use crate::executor::rank::{RankIo, Read};
 use crate::executor::spawn::{self, Image};
-use crate::executor::streams::{DOOR, Door};
+use crate::executor::streams::Door;
 use crate::place::affinity;
 use crate::place::binding::Bound;
 use crate::program;
 use crate::sys;
+use hpvm_sites::DOOR;
 
 /// The number in the events of the connection upward.
 const UP: u32 = u32::MAX;

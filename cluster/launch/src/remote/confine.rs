@@ -113,7 +113,7 @@ fn believed(mark: &str, host: &str) -> Vec<UnixStream> {
         // SAFETY: the call has no arguments and cannot fail.
         let own = unsafe { libc::geteuid() };
         let Ok(stream) = connect(&name) else { continue };
-        if sys::peer(&stream).is_some_and(|(_, user)| user == 0 || user == own) {
+        if sys::peer(&stream).is_ok_and(|(_, user)| user == 0 || user == own) {
             let there = &name[beginning.len()..];
             found.push((there.rsplit_once('/').is_some_and(|(name, _)| name == host), stream));
         }

@@ -139,7 +139,8 @@ impl Confined {
     fn answer(&mut self, listener: &UnixListener) {
         // Not all of them at once: whoever asks without end keeps nobody from looking at the limits.
         for mut stream in listener.incoming().take(ANSWERS).map_while(Result::ok) {
-            if let Some((pid, _)) = sys::peer(&stream).filter(|(_, user)| *user == self.user) {
+            let peer = sys::peer(&stream).ok();
+            if let Some((pid, _)) = peer.filter(|(_, user)| *user == self.user) {
                 self.take(pid);
                 // One that has gone away needs no answer.
                 let _ = stream.write_all(b"1");

@@ -8,13 +8,10 @@ use hpvm_fm::Rank;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Comm, Error};
 use hpvm_net::{Card, JobKey, handshake};
-use hpvm_sites::{SITES_KEY, Sites};
+use hpvm_sites::{DOOR, SITES_KEY, Sites};
 use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
-
-/// The variable with the door's name and what this host is called in the job, `DOOR,HOST`.
-const DOOR: &str = "HPVM_DOOR";
 
 /// The way to the launcher of a job over several sites.
 pub struct Door {
@@ -33,7 +30,7 @@ pub fn door() -> Option<Door> {
 impl Door {
     /// A stream that begins with these words.
     fn ask(&self, words: &str) -> io::Result<UnixStream> {
-        let address = SocketAddr::from_abstract_name(format!("hpvm-door-{}", self.name))?;
+        let address = SocketAddr::from_abstract_name(hpvm_sites::door_socket(&self.name))?;
         let stream = UnixStream::connect_addr(&address)?;
         if !super::port::of_our_user(&stream) {
             return Err(io::ErrorKind::PermissionDenied.into());

@@ -2,7 +2,7 @@
 
 use super::access::{There, ensure_lock, target_type};
 use super::request::with_request;
-use super::{recent, refused, until_epoch_ends};
+use super::{Recent, recent, refused, until_epoch_ends};
 use crate::body::check::{self, out, wrong};
 use crate::generated::constants::*;
 use crate::object::Objects;
@@ -198,9 +198,9 @@ pub(super) unsafe fn start(w: &mut Entered, win: MPI_Win, a: &Arguments) -> Resu
     {
         // SAFETY: the caller's promise; the range is checked by the layer below.
         let started = unsafe { run(process, window, &there, update, std::iter::once(only)) };
-        let mut recent = objects.recent_update;
-        recent.note((a.op, a.target_datatype), target_ty, update);
-        objects.recent_update = recent;
+        if let Some(recent) = Recent::of((a.op, a.target_datatype), target_ty, update) {
+            objects.recent_update = recent;
+        }
         return started;
     }
     // SAFETY: the caller's promise.
@@ -444,9 +444,9 @@ fn element(
 fn look_up(objects: &mut Objects, op: MPI_Op, datatype: MPI_Datatype) -> Result<Update> {
     let (ty, _) = element(objects, datatype)?;
     let update = update_of(predefined(objects, op)?, ty)?;
-    let mut recent = objects.recent_update;
-    recent.note((op, datatype), ty, update);
-    objects.recent_update = recent;
+    if let Some(recent) = Recent::of((op, datatype), ty, update) {
+        objects.recent_update = recent;
+    }
     Ok(update)
 }
 

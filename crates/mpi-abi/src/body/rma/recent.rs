@@ -26,18 +26,16 @@ impl Recent {
         (known == op && of == datatype).then_some(update)
     }
 
-    /// Keeps what has been looked up, if it is of the kind that is kept.
-    pub(super) fn note(
-        &mut self,
+    /// What has been looked up, if it is of the kind that is kept.
+    pub(super) fn of(
         (op, datatype): (MPI_Op, MPI_Datatype),
         ty: &Datatype,
         update: Update,
-    ) {
+    ) -> Option<Recent> {
         let constant = op.0 < FIRST_OWN && datatype.0 < FIRST_OWN;
         let dense = |count| ty.as_run(count) == Some((0, update.size * count as u64));
-        if constant && update.pairs.is_none() && dense(1) && dense(2) {
-            self.0 = Some((op, datatype, update));
-        }
+        let kept = constant && update.pairs.is_none() && dense(1) && dense(2);
+        kept.then_some(Recent(Some((op, datatype, update))))
     }
 }
 
