@@ -73,8 +73,7 @@ fn usual(names: &str) -> Vec<PathBuf> {
     let own = variable("XDG_CONFIG_HOME").map(PathBuf::from);
     let own = own.or_else(|| variable("HOME").map(|home| Path::new(&home).join(".config")));
     let own = own.map(|folder| folder.join("hpvm").join(names));
-    // SAFETY: the call has no arguments and cannot fail.
-    let root = unsafe { libc::geteuid() } == 0;
+    let root = hpvm_os::user() == 0;
     let system = root.then(|| Path::new("/etc/hpvm").join(names));
     own.into_iter().chain(system).collect()
 }

@@ -194,8 +194,7 @@ pub(super) fn ours_to_write(about: &'static str, file: &Path) -> Finding {
         Ok(meta) => meta,
         Err(error) => return ill(about, Level::Bad, format!("{shown}: {error}"), "mend it"),
     };
-    // SAFETY: the call has no arguments and cannot fail.
-    let own = unsafe { libc::geteuid() };
+    let own = hpvm_os::user();
     if meta.is_file() && ![0, own].contains(&meta.uid()) {
         let text = format!("{shown} belongs to user {}, who can change it", meta.uid());
         return ill(about, Level::Bad, text, format!("chown {own} {shown}"));

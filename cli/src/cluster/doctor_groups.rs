@@ -29,6 +29,6 @@ pub fn finding(data: &Path) -> Finding {
 /// The process that listens at its socket.
 fn server(data: &Path) -> Option<i32> {
     let stream = UnixStream::connect(hpvm_serve::run::socket(data)).ok()?;
-    let (pid, _) = hpvm_launch::sys::peer(&stream).ok()?;
+    let (pid, _) = hpvm_os::peer(&stream).ok()?;
     (pid > 0).then_some(pid)
 }

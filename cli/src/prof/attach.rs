@@ -1,6 +1,5 @@
 //! Counts a job that runs already.
 
-use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
 use clap::ArgMatches;
@@ -93,7 +92,5 @@ fn is_there(job: &Job) -> bool {
 
 /// Waits so long; true if a signal has come.
 fn waits(stop: &std::os::fd::OwnedFd, time: Duration) -> bool {
-    let mut poll = libc::pollfd { fd: stop.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: one entry, as said.
-    unsafe { libc::poll(&mut poll, 1, time.as_millis() as i32) > 0 }
+    matches!(hpvm_os::wait(stop, libc::POLLIN, Some(time)), Ok(true))
 }

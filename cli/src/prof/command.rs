@@ -6,7 +6,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::ArgMatches;
 use hpvm_counters::allowed::Offer;
@@ -18,8 +18,8 @@ use hpvm_launch::text::printable;
 use super::collector::Collector;
 use super::output::{self, Usual};
 
-/// Time between two looks at values that are counted in turns, milliseconds: many turns, and few looks.
-const BETWEEN: i32 = 100;
+/// Time between two looks at values that are counted in turns: many turns, and few looks.
+const BETWEEN: Duration = Duration::from_millis(100);
 /// Signals that are the command's business.
 const SIGNALS: [i32; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
 
@@ -89,9 +89,7 @@ fn start(words: &[OsString], name: &str, limit: Option<libc::rlimit>) -> io::Res
     // SAFETY: the closure makes async-signal-safe calls only.
     unsafe {
         command.pre_exec(move || {
-            let mut none = MaybeUninit::<libc::sigset_t>::zeroed();
-            libc::sigemptyset(none.as_mut_ptr());
-            libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
+            hpvm_launch::sys::unblock_signals();
             if let Some(limit) = &limit {
                 libc::setrlimit(libc::RLIMIT_NOFILE, limit);
             }
@@ -108,21 +106,10 @@ fn has_ended(
     signals: &OwnedFd,
     pid: i32,
 ) -> Result<bool, String> {
-    let input =
-        |fd: &OwnedFd| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    let mut polled = vec![input(end), input(signals)];
+    let mut polled = vec![hpvm_os::entry(end, libc::POLLIN), hpvm_os::entry(signals, libc::POLLIN)];
     polled.extend(collector.polled());
-    let timeout = if collector.takes_turns() { BETWEEN } else { -1 };
-    // SAFETY: as many entries as are said.
-    let found = unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, timeout) };
-    if found < 0 {
-        let error = io::Error::last_os_error();
-        return match error.kind() {
-            io::ErrorKind::Interrupted => Ok(false),
-            _ => Err(format!("prof: poll: {error}")),
-        };
-    }
-    if found == 0 {
+    let limit = collector.takes_turns().then_some(BETWEEN);
+    if hpvm_os::poll(&mut polled, limit).map_err(|error| format!("prof: poll: {error}"))? == 0 {
         collector.read();
     }
     pass_on(signals, pid);
@@ -155,7 +142,7 @@ fn reap(pid: i32) -> io::Result<(i32, libc::rusage)> {
         let mut usage: libc::rusage = std::mem::zeroed();
         (libc::wait4(pid, &mut status, 0, &mut usage), usage)
     };
-    sys::check(done)?;
+    hpvm_os::check(done)?;
     let code = match libc::WIFSIGNALED(status) {
         true => 128 + libc::WTERMSIG(status),
         false => libc::WEXITSTATUS(status),

@@ -2,14 +2,9 @@
 //! there. It has a name without a file, so nothing is left of it; both sides look at who the other is.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
-
-use hpvm_launch::sys;
-
-/// Descriptors that one message carries at most; the kernel's limit is 253.
-const MAX_DESCRIPTORS: usize = 250;
 
 /// A new socket and its name.
 pub fn listen() -> io::Result<(UnixListener, String)> {
@@ -30,81 +25,22 @@ pub fn connect(name: &str) -> io::Result<UnixStream> {
 
 /// The process at the other end; an error if it is another user's.
 pub fn peer(socket: BorrowedFd<'_>) -> io::Result<i32> {
-    let (pid, user) = sys::peer(&socket)?;
-    // SAFETY: a system call without arguments.
-    match user == unsafe { libc::geteuid() } && pid > 0 {
+    let (pid, user) = hpvm_os::peer(&socket)?;
+    match user == hpvm_os::user() && pid > 0 {
         true => Ok(pid),
         false => Err(io::Error::other(format!("process {pid} of user {user}"))),
     }
 }
 
-/// Room for the descriptors of a message, aligned as the kernel wants it.
-#[repr(C, align(8))]
-struct Control([u8; 32 + MAX_DESCRIPTORS * 4]);
-
 /// Sends a byte, and with it descriptors, as many as one message carries.
-pub fn give(stream: &UnixStream, descriptors: &[RawFd]) -> io::Result<()> {
-    let descriptors = &descriptors[..descriptors.len().min(MAX_DESCRIPTORS)];
-    let mut byte = [b'.'];
-    let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
-    let mut control = Control([0; 32 + MAX_DESCRIPTORS * 4]);
-    // SAFETY: all zeroes are a message without parts; the pointers set below live until the call is over, and `control` has
-    // room for `MAX_DESCRIPTORS` descriptors.
-    let sent = unsafe {
-        let mut message: libc::msghdr = std::mem::zeroed();
-        message.msg_iov = &mut part;
-        message.msg_iovlen = 1;
-        if !descriptors.is_empty() {
-            let bytes = size_of_val(descriptors) as u32;
-            message.msg_control = control.0.as_mut_ptr().cast();
-            message.msg_controllen = libc::CMSG_SPACE(bytes) as _;
-            let head = libc::CMSG_FIRSTHDR(&message);
-            (*head).cmsg_level = libc::SOL_SOCKET;
-            (*head).cmsg_type = libc::SCM_RIGHTS;
-            (*head).cmsg_len = libc::CMSG_LEN(bytes) as _;
-            std::ptr::copy_nonoverlapping(
-                descriptors.as_ptr().cast::<u8>(),
-                libc::CMSG_DATA(head),
-                bytes as usize,
-            );
-        }
-        libc::sendmsg(stream.as_raw_fd(), &message, libc::MSG_NOSIGNAL)
-    };
-    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+pub fn give(stream: &UnixStream, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let descriptors = &descriptors[..descriptors.len().min(hpvm_os::MOST_DESCRIPTORS)];
+    hpvm_os::send(stream, b".", descriptors).map(|_| ())
 }
 
 /// Waits for such a message, and gives its descriptors.
 pub fn take(stream: &UnixStream) -> io::Result<Vec<OwnedFd>> {
-    let mut byte = [0];
-    let mut part = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
-    let mut control = Control([0; 32 + MAX_DESCRIPTORS * 4]);
-    let mut found = Vec::new();
-    // SAFETY: as in `give`; the kernel says how much of `control` it has filled, and each descriptor in it is ours now.
-    unsafe {
-        let mut message: libc::msghdr = std::mem::zeroed();
-        message.msg_iov = &mut part;
-        message.msg_iovlen = 1;
-        message.msg_control = control.0.as_mut_ptr().cast();
-        message.msg_controllen = control.0.len() as _;
-        // With a time limit the kernel interrupts the call of a process that was stopped and goes on.
-        while libc::recvmsg(stream.as_raw_fd(), &mut message, libc::MSG_CMSG_CLOEXEC) < 0 {
-            let error = io::Error::last_os_error();
-            if error.kind() != io::ErrorKind::Interrupted {
-                return Err(error);
-            }
-        }
-        let head = libc::CMSG_FIRSTHDR(&message);
-        if !head.is_null()
-            && ((*head).cmsg_level, (*head).cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS)
-        {
-            let bytes = (*head).cmsg_len as usize - libc::CMSG_LEN(0) as usize;
-            let first = libc::CMSG_DATA(head).cast::<RawFd>();
-            for i in 0..bytes / size_of::<RawFd>() {
-                found.push(OwnedFd::from_raw_fd(first.add(i).read_unaligned()));
-            }
-        }
-    }
-    Ok(found)
+    Ok(hpvm_os::receive(stream, &mut [0])?.descriptors)
 }
 
 #[cfg(test)]
@@ -142,7 +78,7 @@ mod tests {
             // SAFETY: takes numbers; the thread has not been joined.
             unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, libc::SIGUSR2) };
         }
-        give(&server, &[server.as_raw_fd()]).unwrap();
+        give(&server, &[server.as_fd()]).unwrap();
         assert_eq!(taker.join().unwrap().unwrap(), 1);
     }
 
@@ -153,7 +89,7 @@ mod tests {
         let server = listener.accept().unwrap().0;
         assert_eq!(peer(server.as_fd()).unwrap(), std::process::id() as i32);
         let (mut reader, writer) = std::io::pipe().unwrap();
-        give(&server, &[writer.as_raw_fd(), writer.as_raw_fd()]).unwrap();
+        give(&server, &[writer.as_fd(), writer.as_fd()]).unwrap();
         drop(writer);
         let mut taken = take(&client).unwrap();
         assert_eq!(taken.len(), 2);

@@ -9,7 +9,7 @@ use perf_event_open_sys::bindings::{
 };
 use perf_event_open_sys::{ioctls, perf_event_open};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// Counts until it is dropped.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ impl Counter {
     }
 
     /// For handing it to the process itself.
-    pub fn fd(&self) -> RawFd {
-        self.fd.as_raw_fd()
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 }

@@ -4,7 +4,7 @@ use crate::allowed::Offer;
 use crate::counter::Counter;
 use crate::estimate::{Estimate, Reading, Series};
 use crate::events::Event;
-use std::os::fd::RawFd;
+use std::os::fd::BorrowedFd;
 
 /// When counting begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ impl Target {
     }
 
     /// The descriptors, for handing them to the process itself.
-    pub fn descriptors(&self) -> Vec<RawFd> {
+    pub fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         self.counters.iter().flatten().map(Counter::fd).collect()
     }
 

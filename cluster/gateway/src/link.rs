@@ -175,8 +175,7 @@ impl Gate {
 
     /// Sleeps until the connection can be served, the bell rings, or that time.
     fn sleep(&self, current: Option<&Conversation>, until: u64) {
-        let millis =
-            until.saturating_sub(hpvm_net::now()).div_ceil(1_000_000).min(60_000) as libc::c_int;
+        let limit = Duration::from_nanos(until.saturating_sub(hpvm_net::now()));
         let (fd, events) = match current {
             Some(conversation) if conversation.tls.wants_write() => {
                 (conversation.tcp.as_raw_fd(), libc::POLLIN | libc::POLLOUT)
@@ -184,14 +183,11 @@ impl Gate {
             Some(conversation) => (conversation.tcp.as_raw_fd(), libc::POLLIN),
             None => (-1, 0),
         };
-        let mut polled = [
-            libc::pollfd { fd, events, revents: 0 },
-            libc::pollfd { fd: self.bell.as_raw_fd(), events: libc::POLLIN, revents: 0 },
-        ];
+        let mut polled = [hpvm_os::entry(&fd, events), hpvm_os::entry(&self.bell, libc::POLLIN)];
         // While the socket is full, more that waits is no reason to wake.
         let count = if events & libc::POLLOUT != 0 { 1 } else { 2 };
-        // SAFETY: valid entries. Whatever comes of it, the loop looks.
-        unsafe { libc::poll(polled.as_mut_ptr(), count, millis) };
+        // Whatever comes of it, the loop looks.
+        let _ = hpvm_os::poll(&mut polled[..count], Some(limit));
         self.hush();
     }
 
@@ -326,12 +322,10 @@ impl Conversation {
     fn wait(&self, end: Instant) -> io::Result<()> {
         let left = end.saturating_duration_since(Instant::now());
         let events = if self.tls.wants_write() { libc::POLLOUT } else { libc::POLLIN };
-        let mut polled = libc::pollfd { fd: self.tcp.as_raw_fd(), events, revents: 0 };
-        // SAFETY: one valid entry.
-        let ready = unsafe { libc::poll(&mut polled, 1, left.as_millis() as libc::c_int) };
-        match ready {
-            0 => Err(io::ErrorKind::TimedOut.into()),
-            _ => Ok(()),
+        // A signal is an occasion to look, like an event.
+        match hpvm_os::wait(&self.tcp, events, Some(left))? || Instant::now() < end {
+            false => Err(io::ErrorKind::TimedOut.into()),
+            true => Ok(()),
         }
     }
 

@@ -1,7 +1,7 @@
 //! From a [`Request`] to a finished job.
 
 use std::ffi::{OsStr, OsString};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -145,8 +145,9 @@ fn sleep(pause: Duration) -> Option<i32> {
     let signals = Signals::new().ok()?;
     let end = Instant::now() + pause;
     loop {
-        let left = end.saturating_duration_since(Instant::now()).as_millis();
-        sys::wait_readable(signals.fd.as_raw_fd(), left.min(60_000) as i32);
+        let left = end.saturating_duration_since(Instant::now());
+        // Whatever ends it, what has come is looked at.
+        let _ = hpvm_os::wait(&signals.fd, libc::POLLIN, Some(left));
         while let Some(number) = signals.next() {
             if matches!(number, libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT) {
                 return Some(number);
@@ -399,7 +400,7 @@ fn local_images(
 
 /// Sixteen random bytes in hexadecimal, which only this job's ranks get to know.
 pub(crate) fn random_key() -> Result<String, LaunchError> {
-    let bytes: [u8; 16] = sys::random().map_err(|error| {
+    let bytes: [u8; 16] = hpvm_os::random().map_err(|error| {
         LaunchError::system("cannot get random bytes for the job's key", &error)
     })?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())

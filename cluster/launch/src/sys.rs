@@ -1,31 +1,17 @@
 //! Thin, safe covers of the system calls the launcher needs.
 
+use hpvm_os::{check, check_size, own};
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
-
-/// Turns the usual -1 into the error it stands for.
-pub fn check(result: libc::c_int) -> io::Result<libc::c_int> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
-}
-
-fn check_size(result: isize) -> io::Result<usize> {
-    usize::try_from(result).map_err(|_| io::Error::last_os_error())
-}
-
-/// Takes over a descriptor that a call has just returned.
-fn own(result: libc::c_int) -> io::Result<OwnedFd> {
-    let fd = check(result)?;
-    // SAFETY: the kernel has just given us this descriptor; nobody else owns it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 /// A pipe, read end first; both are closed on exec.
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut fds = [-1; 2];
     // SAFETY: the array has room for the two descriptors.
     check(unsafe { libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC) })?;
-    Ok((own(fds[0])?, own(fds[1])?))
+    // SAFETY: both have just been made.
+    unsafe { Ok((own(fds[0])?, own(fds[1])?)) }
 }
 
 /// A connected pair of stream sockets, both closed on exec.
@@ -34,7 +20,8 @@ pub fn socket_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC;
     // SAFETY: the array has room for the two descriptors.
     check(unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, fds.as_mut_ptr()) })?;
-    Ok((own(fds[0])?, own(fds[1])?))
+    // SAFETY: both have just been made.
+    unsafe { Ok((own(fds[0])?, own(fds[1])?)) }
 }
 
 /// Makes reads and writes of this description return instead of waiting.
@@ -49,7 +36,7 @@ pub fn set_nonblocking(fd: RawFd) -> io::Result<()> {
 /// A copy of a descriptor, numbered from 3, closed on exec.
 pub fn duplicate(fd: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: creates a new descriptor and touches no memory.
-    own(unsafe { libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3) })
+    unsafe { own(libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3)) }
 }
 
 /// The `S_IFMT` part of a descriptor's mode.
@@ -66,13 +53,13 @@ pub fn reopen_for_writing(fd: RawFd) -> io::Result<OwnedFd> {
     let path = std::ffi::CString::new(format!("/proc/self/fd/{fd}"))?;
     let flags = libc::O_WRONLY | libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOCTTY;
     // SAFETY: the path is a terminated string that lives through the call.
-    own(unsafe { libc::open(path.as_ptr(), flags) })
+    unsafe { own(libc::open(path.as_ptr(), flags)) }
 }
 
 /// `/dev/null`, for reading and writing.
 pub fn dev_null() -> io::Result<OwnedFd> {
     // SAFETY: the path is a terminated string.
-    own(unsafe { libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) })
+    unsafe { own(libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC)) }
 }
 
 /// One `read`.
@@ -94,39 +81,10 @@ pub fn send(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
     check_size(unsafe { libc::send(fd, bytes.as_ptr().cast(), bytes.len(), flags) })
 }
 
-/// Whether a write would find room or an error at once.
-pub fn writable_now(fd: RawFd) -> io::Result<bool> {
-    let mut poll = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
-    // SAFETY: one entry, as said.
-    Ok(check(unsafe { libc::poll(&mut poll, 1, 0) })? > 0)
-}
-
-/// Waits until there is something to read, or so many milliseconds, or for a while less (a signal).
-pub fn wait_readable(fd: RawFd, milliseconds: i32) {
-    let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    // SAFETY: one entry, as said.
-    unsafe { libc::poll(&mut poll, 1, milliseconds) };
-}
-
 /// A descriptor that becomes readable when the child ends.
 pub fn pidfd(pid: libc::pid_t) -> io::Result<OwnedFd> {
     // SAFETY: the call takes two integers.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-    own(fd as libc::c_int)
-}
-
-/// The process at the other end of a connection, and its user, as the kernel knows them.
-///
-/// # Errors
-/// As of `getsockopt`: it is no socket of this machine's processes.
-pub fn peer(stream: &impl AsFd) -> io::Result<(libc::pid_t, libc::uid_t)> {
-    let mut credentials = libc::ucred { pid: 0, uid: libc::uid_t::MAX, gid: 0 };
-    let mut len = size_of_val(&credentials) as libc::socklen_t;
-    let at = (&raw mut credentials).cast();
-    let (fd, level, what) = (stream.as_fd().as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED);
-    // SAFETY: live memory of the given length.
-    check(unsafe { libc::getsockopt(fd, level, what, at, &mut len) })?;
-    Ok((credentials.pid, credentials.uid))
+    unsafe { own(libc::syscall(libc::SYS_pidfd_open, pid, 0) as libc::c_int) }
 }
 
 /// Lets all signals through again, for a process between fork and exec. Async-signal-safe.
@@ -137,15 +95,6 @@ pub fn unblock_signals() {
         libc::sigemptyset(none.as_mut_ptr());
         libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
     }
-}
-
-/// Random bytes, as the kernel makes them for secrets.
-pub fn random<const N: usize>() -> io::Result<[u8; N]> {
-    let mut bytes = [0; N];
-    // SAFETY: the buffer is writable for its length.
-    let count = check_size(unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), N, 0) })?;
-    // So few bytes come at once or not at all.
-    if count == N { Ok(bytes) } else { Err(io::ErrorKind::Interrupted.into()) }
 }
 
 /// Sends a signal; a target that is gone is no error worth telling.
@@ -191,7 +140,7 @@ impl Epoll {
     /// A new instance.
     pub fn new() -> io::Result<Self> {
         // SAFETY: the call takes an integer.
-        Ok(Self(own(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?))
+        Ok(Self(unsafe { own(libc::epoll_create1(libc::EPOLL_CLOEXEC)) }?))
     }
 
     /// Watches a descriptor for `EPOLLIN` or `EPOLLOUT`, until removed.

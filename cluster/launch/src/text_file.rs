@@ -4,7 +4,6 @@
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
@@ -69,15 +68,12 @@ struct Patient(File);
 
 impl Read for Patient {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut poll = libc::pollfd { fd: self.0.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one valid pollfd.
-        match unsafe { libc::poll(&mut poll, 1, PIPE_SILENCE.as_millis() as libc::c_int) } {
-            0 => {
+        match hpvm_os::wait(&self.0, libc::POLLIN, Some(PIPE_SILENCE))? {
+            false => {
                 let text = format!("nobody has written to it for {} s", PIPE_SILENCE.as_secs());
                 Err(io::Error::new(io::ErrorKind::TimedOut, text))
             }
-            1.. => self.0.read(buffer),
-            _ => Err(io::Error::last_os_error()),
+            true => self.0.read(buffer),
         }
     }
 }

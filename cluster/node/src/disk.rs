@@ -77,8 +77,7 @@ impl Disk {
     /// Takes the orders' queue for ours; the first orders decide which it is. `true` when something
     /// has changed.
     pub fn adopt(&self, identity: &mut Identity, orders: &Orders) -> Result<bool, String> {
-        // SAFETY: the call has no arguments and cannot fail.
-        if orders.system && unsafe { libc::geteuid() } != 0 {
+        if orders.system && hpvm_os::user() != 0 {
             let text =
                 "the server runs jobs as their submitters (hpvm serve --system), which only root";
             return Err(format!("{text} can: start hpvm node as root"));

@@ -1,6 +1,6 @@
 //! The console's connection to the virtual machine, which is started where there is none.
 
-use crate::{machine_name, sys};
+use crate::machine_name;
 use hpvm_pvm::connection::{self, Connection};
 use hpvm_pvm::protocol::{Hello, Identity, VERSION};
 use std::io;
@@ -12,9 +12,9 @@ pub fn open() -> io::Result<(Connection, Identity)> {
 }
 
 fn enroll() -> io::Result<(Connection, Identity)> {
-    let stream = connection::connect(sys::user(), &machine_name())?;
-    let (_, user) = sys::peer(&stream)?;
-    if user != sys::user() {
+    let stream = connection::connect(hpvm_os::user(), &machine_name())?;
+    let (_, user) = hpvm_os::peer(&stream)?;
+    if user != hpvm_os::user() {
         let text = format!("the virtual machine's socket belongs to user {user}");
         return Err(io::Error::new(io::ErrorKind::Unsupported, text));
     }

@@ -11,7 +11,6 @@ pub mod line;
 mod print;
 
 use crate::client;
-use crate::sys;
 use command::Next;
 use hpvm_pvm::connection::Connection;
 use hpvm_pvm::hostfile::Hostfile;
@@ -191,7 +190,8 @@ impl Console {
         let waiting = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
         loop {
             let mut fds = [waiting(fd), waiting(self.connection.stream().as_raw_fd())];
-            sys::poll(&mut fds, -1);
+            // Of a call that fails no descriptor is ready.
+            let _ = hpvm_os::poll(&mut fds, None);
             if fds[1].revents != 0 {
                 self.connection.look()?;
                 self.jobs.print(&mut self.connection)?;

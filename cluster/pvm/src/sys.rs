@@ -4,28 +4,12 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixListener;
 
-pub use hpvm_launch::sys::peer;
-
-pub fn user() -> u32 {
-    // SAFETY: a system call without arguments.
-    unsafe { libc::geteuid() }
-}
-
 /// Listens with room for all tasks of a host that come at once.
 pub fn listen(listener: &UnixListener) -> io::Result<()> {
     const BACKLOG: i32 = 4096;
     // SAFETY: a system call with numbers.
     let done = unsafe { libc::listen(listener.as_raw_fd(), BACKLOG) };
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-/// A descriptor that becomes readable when the process ends.
-pub fn process(pid: i32) -> Option<OwnedFd> {
-    // SAFETY: a system call with numbers; a descriptor is new and ours.
-    unsafe {
-        let fd = libc::syscall(libc::SYS_pidfd_open, pid, 0);
-        (fd >= 0).then(|| OwnedFd::from_raw_fd(fd as RawFd))
-    }
 }
 
 /// Sends a signal to one process, never to several or to all.
@@ -39,21 +23,6 @@ pub fn kill_group(pid: i32, signal: i32) {
     if pid > 1 {
         // SAFETY: a system call with numbers.
         unsafe { libc::kill(-pid, signal) };
-    }
-}
-
-/// Blocks these signals; they are read from the descriptor.
-pub fn signals(numbers: &[i32]) -> io::Result<OwnedFd> {
-    // SAFETY: a set of our own, which each call fills or reads; the descriptor is new and ours.
-    unsafe {
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut set);
-        for number in numbers {
-            libc::sigaddset(&raw mut set, *number);
-        }
-        libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut());
-        let fd = libc::signalfd(-1, &raw const set, libc::SFD_NONBLOCK | libc::SFD_CLOEXEC);
-        if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
     }
 }
 
@@ -73,31 +42,6 @@ pub fn reap() -> Option<i32> {
     // SAFETY: asks for any child without waiting.
     let pid = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) };
     (pid > 0).then_some(pid)
-}
-
-/// Waits until one of them is ready, or for `millis` (-1: for ever).
-pub fn poll(fds: &mut [libc::pollfd], millis: i32) {
-    // SAFETY: as many as the slice has. A signal or an error is a round without events.
-    if unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, millis) } <= 0 {
-        fds.iter_mut().for_each(|fd| fd.revents = 0);
-    }
-}
-
-/// Whether something is there to be read, be it the end.
-pub fn is_readable(fd: RawFd) -> bool {
-    let mut fds = [libc::pollfd { fd, events: libc::POLLIN, revents: 0 }];
-    poll(&mut fds, 0);
-    fds[0].revents != 0
-}
-
-/// Reading and writing do not wait.
-pub fn nonblocking(fd: RawFd) -> io::Result<()> {
-    // SAFETY: flags of a descriptor.
-    let done = unsafe {
-        let flags = libc::fcntl(fd, libc::F_GETFL);
-        if flags < 0 { flags } else { libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK) }
-    };
-    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Another descriptor of the same file, which programs that are started do not get.
@@ -130,13 +74,6 @@ pub fn ignore_ends() {
             libc::signal(number, libc::SIG_IGN);
         }
     }
-}
-
-pub fn random() -> [u8; 24] {
-    let mut bytes = [0; 24];
-    // SAFETY: as many bytes as the array has; so few come at once.
-    unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-    bytes
 }
 
 pub fn host_name() -> String {

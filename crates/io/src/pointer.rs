@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -27,26 +27,7 @@ const BYTES: usize = 4096;
 impl SharedPointer {
     /// Makes one, at 0.
     pub fn create() -> io::Result<SharedPointer> {
-        // SAFETY: the name is a string with a final zero byte.
-        let fd = unsafe {
-            libc::memfd_create(
-                c"hpvm-file-pointer".as_ptr(),
-                libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING,
-            )
-        };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the descriptor is new, and nobody else has it.
-        let file = unsafe { File::from_raw_fd(fd) };
-        file.set_len(BYTES as u64)?;
-        // SAFETY: plain arguments. Sealed, so that nobody can take the mapped page away.
-        if unsafe { libc::fcntl(fd, libc::F_ADD_SEALS, libc::F_SEAL_SHRINK | libc::F_SEAL_GROW) }
-            != 0
-        {
-            return Err(io::Error::last_os_error());
-        }
-        SharedPointer::map(file)
+        SharedPointer::map(hpvm_os::memory_file(c"hpvm-file-pointer", BYTES as u64)?)
     }
 
     /// Where other processes of this user find it, while this one lives.
@@ -58,9 +39,7 @@ impl SharedPointer {
     /// file of the right length that cannot shrink.
     pub fn open(path: &Path) -> io::Result<SharedPointer> {
         let file = File::options().read(true).write(true).open(path)?;
-        // SAFETY: plain arguments about a descriptor that is open.
-        let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
-        if seals < 0 || seals & libc::F_SEAL_SHRINK == 0 || file.metadata()?.len() != BYTES as u64 {
+        if !hpvm_os::is_sealed(&file) || file.metadata()?.len() != BYTES as u64 {
             let text = format!("{} is no shared file pointer", path.display());
             return Err(io::Error::new(io::ErrorKind::InvalidData, text));
         }

@@ -145,15 +145,7 @@ impl Conversation {
 
     /// Waits until something comes, for so long at most.
     pub fn sleep(&mut self, time: Option<Duration>) -> Result<(), PmiError> {
-        let millis = time.map_or(-1, |t| t.as_micros().div_ceil(1000).min(60_000) as libc::c_int);
-        let mut poll = libc::pollfd { fd: self.fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one valid pollfd.
-        if unsafe { libc::poll(&mut poll, 1, millis) } < 0 {
-            let error = std::io::Error::last_os_error();
-            if error.kind() != std::io::ErrorKind::Interrupted {
-                return Err(error.into());
-            }
-        }
+        hpvm_os::wait(&self.fd(), libc::POLLIN, time)?;
         Ok(())
     }
 

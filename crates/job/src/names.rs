@@ -13,7 +13,6 @@ use std::ffi::CString;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::FromRawFd;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -104,15 +103,10 @@ fn tag(key: &str) -> String {
     format!("hpvm-name-{:032x}", hash(key))
 }
 
-fn user() -> u32 {
-    // SAFETY: a system call without arguments.
-    unsafe { libc::geteuid() }
-}
-
 impl Names {
     /// Publishes `key`, which stands for `port` until this process takes it back or ends.
     pub fn publish(&mut self, key: &str, port: &str) -> Result<(), NameError> {
-        let address = SocketAddr::from_abstract_name(format!("{}-{}", tag(key), user()));
+        let address = SocketAddr::from_abstract_name(format!("{}-{}", tag(key), hpvm_os::user()));
         let claim = address.and_then(|address| UnixDatagram::bind_addr(&address));
         let claim = claim.map_err(|cause| match cause.kind() {
             io::ErrorKind::AddrInUse => NameError::Taken,
@@ -157,13 +151,10 @@ impl Names {
 /// Memory that says what `key` stands for.
 fn remember(key: &str, port: &str) -> io::Result<File> {
     let name = CString::new(tag(key))?;
-    // SAFETY: a string and flags; the result is checked.
-    let fd = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: just made, and nobody else's.
-    let mut file = unsafe { File::from_raw_fd(fd) };
+    // Not sealed: it is found by its name, and gets its length with its text.
+    // SAFETY: a string that ends with a zero, and flags; a descriptor that comes is new.
+    let file = unsafe { hpvm_os::own(libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC)) };
+    let mut file = File::from(file?);
     // In one piece: who looks sees all or nothing.
     file.write_all(format!("{key}\n{port}").as_bytes())?;
     Ok(file)
@@ -178,7 +169,7 @@ pub fn lookup(key: &str) -> Option<String> {
     let ours = processes.filter(|process| {
         let is_process = process.file_name().as_encoded_bytes().iter().all(u8::is_ascii_digit);
         is_process
-            && process.metadata().is_ok_and(|data| data.uid() == user())
+            && process.metadata().is_ok_and(|data| data.uid() == hpvm_os::user())
             && host(&process.path()) == ours
     });
     for process in ours {

@@ -354,10 +354,10 @@ impl Entered {
     /// Ends this process when the launcher is gone: nobody would ever end it otherwise.
     fn check_launcher(&self) {
         let Some(manager) = &self.job.manager else { return };
-        let mut poll = libc::pollfd { fd: manager.fd(), events: 0, revents: 0 };
-        // SAFETY: one valid pollfd; returns at once.
-        let n = unsafe { libc::poll(&mut poll, 1, 0) };
-        if n > 0 && poll.revents & (libc::POLLHUP | libc::POLLERR) != 0 {
+        // Its end is told without being asked for. A program may have closed the descriptor, which is no end.
+        let mut fds = [hpvm_os::entry(&manager.fd(), 0)];
+        let told = matches!(hpvm_os::poll(&mut fds, Some(Duration::ZERO)), Ok(1..));
+        if told && fds[0].revents & (libc::POLLHUP | libc::POLLERR) != 0 {
             say(&format!("rank {}: the launcher is gone; giving up", self.job.rank));
             // Not `exit`, whose handlers may call MPI: the engine is held.
             end_process(1);

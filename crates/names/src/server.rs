@@ -88,15 +88,8 @@ impl Server {
             wait(member.stream.as_raw_fd(), reads | writes)
         }));
         let ends = self.candidates.iter().map(|(.., since)| *since + PROOF).chain(self.full);
-        let patience = ends
-            .min()
-            .map_or(-1, |end| end.saturating_duration_since(now).as_millis() as libc::c_int + 1);
-        // SAFETY: the array lives through the call and has this length.
-        let ready = unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, patience) };
-        if ready < 0 {
-            let error = io::Error::last_os_error();
-            return if error.kind() == io::ErrorKind::Interrupted { Ok(false) } else { Err(error) };
-        }
+        let patience = ends.min().map(|end| end.saturating_duration_since(now));
+        hpvm_os::poll(&mut fds, patience)?;
         let said = |place: usize| fds[place].revents != 0;
         let known = self.candidates.len();
         self.serve(|member| said(2 + known + member));

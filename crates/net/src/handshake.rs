@@ -22,10 +22,7 @@ pub fn same(a: &[u8], b: &[u8]) -> bool {
 /// # Errors
 /// The system gives none.
 pub fn random() -> io::Result<[u8; WORD]> {
-    let mut bytes = [0u8; WORD];
-    // SAFETY: the buffer is `WORD` bytes of plain integers.
-    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), WORD, 0) };
-    if got == WORD as isize { Ok(bytes) } else { Err(io::Error::last_os_error()) }
+    hpvm_os::random()
 }
 
 /// Writes to a socket whose other end may be gone, which is no reason to end by SIGPIPE.

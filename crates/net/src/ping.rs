@@ -93,9 +93,7 @@ impl Pings {
 impl Ping {
     /// The error with which the attempt ended; 0 when it is connected.
     fn outcome(&self) -> Option<i32> {
-        let mut poll = libc::pollfd { fd: self.fd.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
-        // SAFETY: one valid pollfd; returns at once.
-        if unsafe { libc::poll(&mut poll, 1, 0) } <= 0 {
+        if !hpvm_os::is_ready(&self.fd, libc::POLLOUT) {
             return None;
         }
         let mut error: libc::c_int = 0;

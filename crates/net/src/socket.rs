@@ -239,9 +239,7 @@ impl Socket {
 
     /// Whether something waits to be received.
     pub fn readable(&self) -> bool {
-        let mut poll = libc::pollfd { fd: self.fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one valid pollfd; returns at once.
-        (unsafe { libc::poll(&mut poll, 1, 0) }) > 0
+        hpvm_os::is_ready(&self.fd(), libc::POLLIN)
     }
 }
 

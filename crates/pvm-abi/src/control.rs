@@ -1,10 +1,11 @@
 //! The connection to the virtual machine's process, which is started where there is none.
 
-use crate::link::sockets::{Made, peer_user, user};
+use crate::link::sockets::Made;
+use hpvm_os::user;
 use hpvm_pvm::connection::{self, Connection};
 use hpvm_pvm::protocol::{CLAIM, Hello, Identity, VERSION, task_address};
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::os::fd::{FromRawFd, RawFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -70,7 +71,7 @@ pub fn open() -> Result<(Connection, Identity, Made), String> {
 }
 
 fn enroll(stream: UnixStream, claim: Option<&Claim>) -> io::Result<(Connection, Identity)> {
-    let other = peer_user(stream.as_raw_fd());
+    let other = hpvm_os::peer(&stream).ok().map(|(_, user)| user);
     if other != Some(user()) {
         let text =
             format!("the virtual machine's socket belongs to user {other:?}, not to {}", user());

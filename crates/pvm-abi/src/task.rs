@@ -359,7 +359,7 @@ impl Task {
                 return true;
             }
             if buffers.waiting_bytes() > self.limit {
-                self.full |= is_readable(link.as_raw_fd());
+                self.full |= hpvm_os::is_ready(link, libc::POLLIN);
                 return true;
             }
             let (came, polled) =
@@ -413,9 +413,7 @@ impl Task {
         let (own, seldom) = (self.own_descriptors(), self.direct.seldom());
         let first = own.len();
         let mut fds: Vec<_> = own.into_iter().chain(seldom).map(waiting).collect();
-        // SAFETY: as many as the vector has.
-        let ready = unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, 0) };
-        if ready <= 0 {
+        if !matches!(hpvm_os::poll(&mut fds, Some(Duration::ZERO)), Ok(1..)) {
             return;
         }
         // Before the links: what it tells happened after what the links have.
@@ -508,13 +506,8 @@ pub fn sleep(fds: &[RawFd], until: Option<Instant>) {
 }
 
 fn doze(fds: &mut [libc::pollfd], until: Option<Instant>) {
-    let millis = until.map_or(-1, |until| {
-        let left = until.saturating_duration_since(Instant::now());
-        // Rounded up: who wakes too early would have to poll until it is time.
-        i32::try_from(left.as_micros().div_ceil(1000)).unwrap_or(i32::MAX)
-    });
-    // SAFETY: as many as the vector has.
-    unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, millis) };
+    // Whatever ends it, the task looks.
+    let _ = hpvm_os::poll(fds, until.map(|until| until.saturating_duration_since(Instant::now())));
 }
 
 /// Which of several descriptors have something to read. Of one that is found out by reading.
@@ -523,21 +516,13 @@ fn ready(fds: impl Iterator<Item = RawFd>) -> Vec<bool> {
     if fds.len() < 2 {
         return Vec::new();
     }
-    // SAFETY: as many as the vector has.
-    if unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, 0) } <= 0 {
-        return vec![false; fds.len()];
-    }
+    // Of a call that fails no descriptor is ready.
+    let _ = hpvm_os::poll(&mut fds, Some(Duration::ZERO));
     fds.iter().map(|fd| fd.revents != 0).collect()
 }
 
-fn is_readable(fd: RawFd) -> bool {
-    let mut fd = waiting(fd);
-    // SAFETY: one descriptor.
-    unsafe { libc::poll(&raw mut fd, 1, 0) > 0 }
-}
-
 fn waiting(fd: RawFd) -> libc::pollfd {
-    libc::pollfd { fd, events: libc::POLLIN, revents: 0 }
+    hpvm_os::entry(&fd, libc::POLLIN)
 }
 
 fn deliver(buffers: &mut Buffers, head: Head, bytes: Vec<u8>) {

@@ -28,7 +28,6 @@ mod life;
 #[cfg(not(hpvm_loom))]
 mod mapped;
 #[cfg(not(hpvm_loom))]
-mod memory_file;
 #[cfg(not(hpvm_loom))]
 mod migrate;
 #[cfg(not(hpvm_loom))]

@@ -2,7 +2,6 @@
 //! system. It is a memfd; the others open it through `/proc/PID/fd/N` of its creator, so when the
 //! last process is gone, by whatever signal, so is the memory. Its size is sealed.
 
-use crate::memory_file;
 use core::sync::atomic::Ordering;
 use hpvm_sync::atomic::AtomicU32;
 use hpvm_wire::cell::Cell;
@@ -67,7 +66,7 @@ impl Mapping {
         }
         let geometry = Geometry { ranks };
         let bytes = geometry.bytes() as u64;
-        let file = memory_file::create(c"hpvm", bytes).map_err(|cause| SegmentError::System {
+        let file = hpvm_os::memory_file(c"hpvm", bytes).map_err(|cause| SegmentError::System {
             what: format!("making the memory of {ranks} ranks"),
             cause,
         })?;
@@ -93,7 +92,7 @@ impl Mapping {
         let file = OpenOptions::new().read(true).write(true).open(path).map_err(|cause| {
             SegmentError::System { what: format!("opening {path} of the first rank"), cause }
         })?;
-        let file = memory_file::above_streams(file).map_err(|cause| SegmentError::System {
+        let file = hpvm_os::above_streams(file).map_err(|cause| SegmentError::System {
             what: "a descriptor that is no standard stream".into(),
             cause,
         })?;
@@ -108,7 +107,7 @@ impl Mapping {
                 geometry.bytes()
             )));
         }
-        if !memory_file::is_sealed(&file) {
+        if !hpvm_os::is_sealed(&file) {
             return Err(SegmentError::Foreign(format!(
                 "{path} may shrink; expected a file that is sealed against that"
             )));

@@ -2,10 +2,10 @@
 //! and ends when the last process has closed its connection, however it ends.
 
 use crate::device::{Device, Interface};
-use crate::message::{Answer, Request, parse_answers, receive, send};
+use crate::message::{Answer, Request, parse_answers, receive};
 use crate::open::{Handed, Refusal, Why, Wish};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -127,22 +127,10 @@ impl Helper {
 fn connect(name: &str) -> io::Result<UnixStream> {
     let stream = UnixStream::connect_addr(&SocketAddr::from_abstract_name(name)?)?;
     stream.set_read_timeout(Some(ANSWER))?;
-    // SAFETY: no arguments.
-    if user_of(stream.as_fd()) != Some(unsafe { libc::geteuid() }) {
+    if !hpvm_os::is_own(&stream) {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
     Ok(stream)
-}
-
-/// The user at the other end of a connection, or who has made its listening socket.
-pub(crate) fn user_of(stream: BorrowedFd<'_>) -> Option<u32> {
-    let mut credentials = libc::ucred { pid: 0, uid: u32::MAX, gid: 0 };
-    let mut len = size_of_val(&credentials) as libc::socklen_t;
-    let at = (&raw mut credentials).cast();
-    let fd = stream.as_raw_fd();
-    // SAFETY: live memory of the given length.
-    let told = unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_PEERCRED, at, &mut len) };
-    (told == 0).then_some(credentials.uid)
 }
 
 /// What a process has got.
@@ -170,8 +158,8 @@ impl Helper {
         let stream = self.stream;
         let indices = interfaces.iter().map(|interface| interface.index).collect();
         let request = Request { local_rank, local_size, wish, interfaces: indices };
-        send(stream.as_fd(), &request.bytes(), &[udp.as_raw_fd()]).map_err(failed)?;
-        let (bytes, descriptors) = receive(stream.as_fd()).map_err(failed)?;
+        hpvm_os::send(&stream, &request.bytes(), &[udp]).map_err(failed)?;
+        let (bytes, descriptors) = receive(&stream).map_err(failed)?;
         let answers = parse_answers(&bytes).ok_or_else(|| {
             impossible("hpvm-xdp has given no answer, or one of another version".to_owned())
         })?;

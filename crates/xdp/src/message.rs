@@ -3,8 +3,9 @@
 
 use crate::device::Mode;
 use crate::open::{Refusal, Why, Wish};
-use std::io::{self, IoSlice};
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 /// Changes with every change of the messages or of what is handed over: a helper of another installation may answer.
@@ -140,93 +141,23 @@ pub fn parse_answers(bytes: &[u8]) -> Option<Vec<Answer>> {
     Some(all)
 }
 
-/// Room for the descriptors of a message, aligned as the kernel wants it.
-#[repr(C, align(8))]
-struct Control([u8; 512]);
+const _: () = assert!(DESCRIPTORS * MOST_INTERFACES <= hpvm_os::MOST_DESCRIPTORS);
 
-const _: () = assert!(16 + 4 * DESCRIPTORS * MOST_INTERFACES <= 512);
-
-/// Sends a message with descriptors.
-///
-/// # Errors
-/// The other side has gone, or does not take it.
-pub fn send(socket: BorrowedFd<'_>, bytes: &[u8], descriptors: &[RawFd]) -> io::Result<()> {
-    let part = IoSlice::new(bytes);
-    let mut control = Control([0; 512]);
-    let len = size_of_val(descriptors) as u32;
-    // SAFETY: integers only.
-    let (space, filled) = unsafe { (libc::CMSG_SPACE(len), libc::CMSG_LEN(len)) };
-    if space as usize > control.0.len() {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    // SAFETY: the message header points to the bytes and to room for the descriptors, all of it alive during the call.
-    let sent = unsafe {
-        let mut message: libc::msghdr = core::mem::zeroed();
-        message.msg_iov = (&raw const part).cast_mut().cast();
-        message.msg_iovlen = 1;
-        if !descriptors.is_empty() {
-            message.msg_control = control.0.as_mut_ptr().cast();
-            message.msg_controllen = space as _;
-            let head = libc::CMSG_FIRSTHDR(&raw const message);
-            (*head).cmsg_level = libc::SOL_SOCKET;
-            (*head).cmsg_type = libc::SCM_RIGHTS;
-            (*head).cmsg_len = filled as _;
-            let to = libc::CMSG_DATA(head);
-            core::ptr::copy_nonoverlapping(descriptors.as_ptr().cast(), to, len as usize);
-        }
-        libc::sendmsg(socket.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL)
-    };
-    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
-/// Receives what `send` has sent: nothing, where the other side has gone.
+/// Receives one message, request or answers: nothing, where the other side has gone.
 ///
 /// # Errors
 /// The system refuses, or nothing has come in the time of the socket.
-pub fn receive(socket: BorrowedFd<'_>) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
+pub fn receive(socket: &UnixStream) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
     let mut bytes = vec![0; LONGEST];
-    let mut part = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
-    let mut control = Control([0; 512]);
-    // SAFETY: zeros are a value of the structure.
-    let mut message: libc::msghdr = unsafe { core::mem::zeroed() };
-    (message.msg_iov, message.msg_iovlen) = (&raw mut part, 1);
-    message.msg_control = control.0.as_mut_ptr().cast();
-    message.msg_controllen = control.0.len() as _;
-    let got = loop {
-        // SAFETY: the message header points to as much memory as it says.
-        let got =
-            unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC) };
-        match io::Error::last_os_error() {
-            error if got < 0 && error.kind() == io::ErrorKind::Interrupted => {}
-            error if got < 0 => return Err(error),
-            _ => break got as usize,
-        }
-    };
-    bytes.truncate(got);
-    let mut descriptors = Vec::new();
-    // SAFETY: the kernel has filled in the header; the descriptors in it are new and ours.
-    unsafe {
-        let mut head = libc::CMSG_FIRSTHDR(&raw const message);
-        while !head.is_null() {
-            if ((*head).cmsg_level, (*head).cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
-                let data = libc::CMSG_DATA(head);
-                let len = (*head).cmsg_len as usize - libc::CMSG_LEN(0) as usize;
-                for at in 0..len / size_of::<RawFd>() {
-                    let fd = data.cast::<RawFd>().add(at).read_unaligned();
-                    descriptors.push(OwnedFd::from_raw_fd(fd));
-                }
-            }
-            head = libc::CMSG_NXTHDR(&raw const message, head);
-        }
-    }
-    Ok((bytes, descriptors))
+    let received = hpvm_os::receive(socket, &mut bytes)?;
+    bytes.truncate(received.len);
+    Ok((bytes, received.descriptors))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::os::fd::AsFd;
 
     fn request() -> Request {
         let wish = Wish { worst: Mode::Native, ..Wish::ANY };
@@ -268,18 +199,5 @@ mod tests {
             bytes.splice(0..0, MAGIC);
             let _ = (Request::parse(&bytes), parse_answers(&bytes));
         }
-    }
-
-    #[test]
-    fn descriptors_go_along() {
-        let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
-        let files = [std::fs::File::open("/dev/null").unwrap(), std::fs::File::open("/").unwrap()];
-        send(one.as_fd(), b"hello", &files.each_ref().map(|file| file.as_raw_fd())).unwrap();
-        let (bytes, descriptors) = receive(other.as_fd()).unwrap();
-        assert_eq!((&bytes[..], descriptors.len()), (&b"hello"[..], 2));
-        let second = std::fs::File::from(descriptors.into_iter().nth(1).unwrap());
-        assert!(second.metadata().unwrap().is_dir());
-        drop(one);
-        assert_eq!(receive(other.as_fd()).unwrap().0, b"");
     }
 }

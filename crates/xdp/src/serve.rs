@@ -6,8 +6,7 @@
 //! goes, and everything comes by UDP.
 
 use crate::device::Interface;
-use crate::helper::user_of;
-use crate::message::{Answer, MOST_INTERFACES, Request, answers, receive, send};
+use crate::message::{Answer, MOST_INTERFACES, Request, answers, receive};
 use crate::netlink::Netlink;
 use crate::open::{Handed, Queue, Refusal, Why, explain};
 use std::ffi::CStr;
@@ -15,7 +14,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a message may take to come whole, and how long the first process is waited for, which is connected already.
 const SILENCE: Duration = Duration::from_secs(5);
@@ -30,7 +29,7 @@ pub fn serve(listener: &UnixListener) -> io::Result<()> {
     let mut opened = Opened::default();
     let mut clients: Vec<Client> = Vec::new();
     loop {
-        let patience = if clients.is_empty() { SILENCE.as_millis() as libc::c_int } else { -1 };
+        let patience = clients.is_empty().then_some(SILENCE);
         let streams = clients.iter().map(|client| client.stream.as_fd());
         let ready = wait([listener.as_fd()].into_iter().chain(streams), patience)?;
         for index in (0..clients.len()).rev().filter(|index| ready[index + 1]) {
@@ -44,7 +43,7 @@ pub fn serve(listener: &UnixListener) -> io::Result<()> {
         if ready[0] {
             let (stream, _) = listener.accept()?;
             stream.set_read_timeout(Some(SILENCE))?;
-            if user_of(stream.as_fd()) == Some(own_user()) {
+            if hpvm_os::peer(&stream).is_ok_and(|(_, user)| user == own_user()) {
                 clients.push(Client { stream, asked: None });
             }
         } else if clients.is_empty() {
@@ -53,23 +52,20 @@ pub fn serve(listener: &UnixListener) -> io::Result<()> {
     }
 }
 
-/// Waits until one of the descriptors is readable or has been closed, for so many milliseconds; -1: for ever. Tells of each
-/// whether it is.
+/// Waits until one of the descriptors is readable or has been closed, for so long at most. Tells of each whether it is.
 fn wait<'a>(
     descriptors: impl Iterator<Item = BorrowedFd<'a>>,
-    patience: libc::c_int,
+    patience: Option<Duration>,
 ) -> io::Result<Vec<bool>> {
-    let mut all: Vec<_> = descriptors
-        .map(|fd| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 })
-        .collect();
-    // SAFETY: as many live structures as it says.
-    while unsafe { libc::poll(all.as_mut_ptr(), all.len() as libc::nfds_t, patience) } < 0 {
-        match io::Error::last_os_error() {
-            error if error.kind() == io::ErrorKind::Interrupted => {}
-            error => return Err(error),
+    let end = patience.map(|patience| Instant::now() + patience);
+    let mut all: Vec<_> = descriptors.map(|fd| hpvm_os::entry(&fd, libc::POLLIN)).collect();
+    loop {
+        let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+        // A signal ends a wait before its time.
+        if hpvm_os::poll(&mut all, left)? > 0 || left.is_some_and(|left| left.is_zero()) {
+            return Ok(all.iter().map(|one| one.revents != 0).collect());
         }
     }
-    Ok(all.iter().map(|one| one.revents != 0).collect())
 }
 
 fn own_user() -> u32 {
@@ -94,7 +90,7 @@ struct Opened {
 impl Opened {
     /// Reads a request and answers it. Who has gone meanwhile needs no answer, and who speaks otherwise gets none.
     fn answer(&mut self, client: &mut Client) -> io::Result<()> {
-        let (bytes, descriptors) = receive(client.stream.as_fd())?;
+        let (bytes, descriptors) = receive(&client.stream)?;
         let request = Request::parse(&bytes).ok_or(io::ErrorKind::InvalidData)?;
         if self.local_size == 0 {
             self.open(&request);
@@ -116,8 +112,8 @@ impl Opened {
             });
         }
         client.asked = Some((port.ok(), socket));
-        let given: Vec<_> = given.iter().map(AsRawFd::as_raw_fd).collect();
-        send(client.stream.as_fd(), &answers(&all), &given)
+        let given: Vec<_> = given.iter().map(AsFd::as_fd).collect();
+        hpvm_os::send(&client.stream, &answers(&all), &given).map(|_| ())
     }
 
     fn open(&mut self, request: &Request) {

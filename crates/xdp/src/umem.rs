@@ -4,7 +4,7 @@
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 
 /// Bytes of a frame. The kernel keeps some 256 of them for itself when it receives, so that a frame of ordinary
 /// Ethernet fits.
@@ -92,30 +92,13 @@ pub struct Umem {
 // SAFETY: a mapping of our own; frames are handed out one at a time by their owner.
 unsafe impl Send for Umem {}
 
-/// The frames are the kernel's, and other processes'; what must not happen is that somebody makes the memory shorter.
-const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
-
 impl Umem {
     /// New memory, of zeros.
     ///
     /// # Errors
     /// The system has none.
     pub fn new(shares: Shares) -> io::Result<Umem> {
-        let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-        // SAFETY: a name that ends with zero.
-        let fd = unsafe { libc::memfd_create(c"hpvm_xdp".as_ptr(), flags) };
-        if fd < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: just made, and nobody else's.
-        let memory = unsafe { OwnedFd::from_raw_fd(fd) };
-        // SAFETY: integers only.
-        let sized = unsafe { libc::ftruncate(fd, shares.len() as libc::off_t) } == 0;
-        // SAFETY: as above.
-        if !sized || unsafe { libc::fcntl(fd, libc::F_ADD_SEALS, SEALS) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Umem::map(shares, memory)
+        Umem::map(shares, hpvm_os::memory_file(c"hpvm_xdp", shares.len() as u64)?.into())
     }
 
     /// The memory behind a descriptor that another process has made.
@@ -124,13 +107,11 @@ impl Umem {
     /// It is not the memory of these shares, or the system refuses.
     pub fn map(shares: Shares, memory: OwnedFd) -> io::Result<Umem> {
         let len = shares.len();
-        // SAFETY: integers only.
-        let seals = unsafe { libc::fcntl(memory.as_raw_fd(), libc::F_GET_SEALS) };
         // SAFETY: zeros are a value of the structure.
         let mut about: libc::stat = unsafe { core::mem::zeroed() };
         // SAFETY: live memory for the result.
         let told = unsafe { libc::fstat(memory.as_raw_fd(), &mut about) } == 0;
-        if seals < 0 || seals & libc::F_SEAL_SHRINK == 0 || !told || about.st_size != len as i64 {
+        if !hpvm_os::is_sealed(&memory) || !told || about.st_size != len as i64 {
             return Err(io::ErrorKind::InvalidData.into());
         }
         let protection = libc::PROT_READ | libc::PROT_WRITE;

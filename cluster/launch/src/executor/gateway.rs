@@ -383,7 +383,8 @@ impl Running {
                 let text = format!("it did not open its port in {} s", BEGINNING.as_secs());
                 return Err(Failure::Told(text));
             }
-            sys::wait_readable(self.from.as_raw_fd(), left.as_millis() as libc::c_int);
+            // Whatever ends it, the loop looks.
+            let _ = hpvm_os::wait(&self.from, libc::POLLIN, Some(left));
             let mut buffer = [0; 4096];
             match self.from.read(&mut buffer) {
                 Ok(0) => return Err(Failure::Died),

@@ -36,7 +36,7 @@ impl Guardian {
     pub fn start(marks: &[Mark], folder: Option<&Path>) -> io::Result<Self> {
         let (read, write) = sys::pipe()?;
         // SAFETY: the process has one thread (see above), so the child finds all locks free.
-        let pid = sys::check(unsafe { libc::fork() })?;
+        let pid = hpvm_os::check(unsafe { libc::fork() })?;
         if pid == 0 {
             drop(write);
             isolate(read.as_raw_fd());

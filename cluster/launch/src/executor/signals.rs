@@ -39,9 +39,9 @@ impl Signals {
             for number in WATCHED.iter().filter(|number| !ignored(**number)) {
                 libc::sigaddset(set.as_mut_ptr(), *number);
             }
-            sys::check(libc::sigprocmask(libc::SIG_BLOCK, set.as_ptr(), old.as_mut_ptr()))?;
+            hpvm_os::check(libc::sigprocmask(libc::SIG_BLOCK, set.as_ptr(), old.as_mut_ptr()))?;
             let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
-            (sys::check(libc::signalfd(-1, set.as_ptr(), flags))?, old.assume_init())
+            (hpvm_os::check(libc::signalfd(-1, set.as_ptr(), flags))?, old.assume_init())
         };
         // SAFETY: signalfd has just given us this descriptor.
         Ok(Self { fd: unsafe { OwnedFd::from_raw_fd(fd) }, old_mask })

@@ -131,7 +131,7 @@ impl Nursery {
         envp.push(std::ptr::null());
         // SAFETY: the child only makes async-signal-safe calls until it execs or exits, so it does
         // not matter what other threads held at the fork.
-        let pid = sys::check(unsafe { libc::fork() })?;
+        let pid = hpvm_os::check(unsafe { libc::fork() })?;
         if pid == 0 {
             // SAFETY: we are the fresh child; the vectors above end with null and outlive this.
             unsafe { self.become_rank(image, rank, fds, &argv, &envp) }

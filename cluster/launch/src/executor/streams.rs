@@ -13,7 +13,7 @@ use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 
 use super::Source;
 use crate::error::LaunchError;
-use crate::sys::{self, Epoll};
+use crate::sys::Epoll;
 
 /// Where processes of this host ask for a stream.
 #[derive(Debug)]
@@ -63,8 +63,7 @@ pub fn connect(name: &str) -> io::Result<UnixStream> {
 
 /// Whether the process at the other end is the same user's.
 pub fn of_our_user(stream: &UnixStream) -> bool {
-    // SAFETY: a system call without arguments.
-    sys::peer(stream).is_ok_and(|(_, user)| user == unsafe { libc::geteuid() })
+    hpvm_os::is_own(stream)
 }
 
 /// One stream.

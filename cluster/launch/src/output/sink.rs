@@ -99,7 +99,7 @@ impl Sink {
             Manner::Direct | Manner::NonBlocking => sys::write(fd, bytes),
             Manner::Socket => sys::send(fd, bytes),
             Manner::Careful => {
-                if !sys::writable_now(fd)? {
+                if !hpvm_os::wait(&fd, libc::POLLOUT, Some(std::time::Duration::ZERO))? {
                     return Err(io::Error::from_raw_os_error(libc::EAGAIN));
                 }
                 sys::write(fd, &bytes[..bytes.len().min(libc::PIPE_BUF)])

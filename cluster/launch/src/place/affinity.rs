@@ -22,7 +22,7 @@ pub fn allowed_to(pid: i32) -> std::io::Result<Cpus> {
     // SAFETY: the kernel writes words into a buffer of the size given.
     let result =
         unsafe { libc::sched_getaffinity(pid, size_of::<KernelSet>(), set.as_mut_ptr().cast()) };
-    crate::sys::check(result)?;
+    hpvm_os::check(result)?;
     Ok((0..CPUS_MAX).filter(|cpu| set[cpu / 64] >> (cpu % 64) & 1 != 0).collect())
 }
 
@@ -49,7 +49,7 @@ pub fn bind(set: &KernelSet) -> std::io::Result<()> {
 /// The kernel's, in `errno`.
 pub fn bind_process(pid: i32, set: &KernelSet) -> std::io::Result<()> {
     // SAFETY: the kernel reads words from a buffer of the size given.
-    crate::sys::check(unsafe {
+    hpvm_os::check(unsafe {
         libc::sched_setaffinity(pid, size_of::<KernelSet>(), set.as_ptr().cast())
     })
     .map(drop)

@@ -68,7 +68,7 @@ fn connect() -> Result<(OwnedFd, OwnedFd, FrameBuffer), String> {
     let null = sys::dev_null().map_err(text)?;
     for fd in 0..2 {
         // SAFETY: both are open descriptors of ours; the connection has copies.
-        sys::check(unsafe { libc::dup2(null.as_raw_fd(), fd) }).map_err(text)?;
+        hpvm_os::check(unsafe { libc::dup2(null.as_raw_fd(), fd) }).map_err(text)?;
     }
     let hello = format!("{HELLO}{}\n", env!("CARGO_PKG_VERSION"));
     sys::write(to.as_raw_fd(), hello.as_bytes()).map_err(text)?;

@@ -16,7 +16,6 @@ use std::time::{Duration, Instant};
 use super::order::Order;
 use crate::environment::{NODELIST, QUEUE_UID, QUEUE_UMASK};
 use crate::hosts::parse_list;
-use crate::sys;
 
 /// How long whoever looks after the job may take to hear of it: the queue tells the hosts of a job at the same time.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -45,7 +44,7 @@ fn short(host: &str) -> String {
 /// # Errors
 /// The job's mark is too long for a name, or the system has no socket or no random number.
 pub fn listen(mark: &str, host: &str) -> io::Result<UnixListener> {
-    let random = u64::from_ne_bytes(sys::random()?);
+    let random = u64::from_ne_bytes(hpvm_os::random()?);
     let name = format!("{}{}/{random:016x}", beginning(mark), short(host));
     let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(name)?)?;
     listener.set_nonblocking(true)?;
@@ -79,8 +78,7 @@ pub(super) fn be_its_users(order: &Order) -> Result<(), String> {
         // SAFETY: takes a number and cannot fail.
         unsafe { libc::umask(umask & 0o777) };
     }
-    // SAFETY: the call has no arguments and cannot fail.
-    let own = unsafe { libc::geteuid() };
+    let own = hpvm_os::user();
     match variable(order, QUEUE_UID).and_then(|text| text.parse::<u32>().ok()) {
         Some(uid) if uid != own => Err(format!(
             "jobs run as the same user on all hosts, and this one is that of the uid {uid}, but it came here as that of \
@@ -110,10 +108,9 @@ fn believed(mark: &str, host: &str) -> Vec<UnixStream> {
     let listed = std::fs::read(SOCKETS).unwrap_or_default();
     let mut found: Vec<(bool, UnixStream)> = Vec::new();
     for name in names(&listed, &beginning) {
-        // SAFETY: the call has no arguments and cannot fail.
-        let own = unsafe { libc::geteuid() };
+        let own = hpvm_os::user();
         let Ok(stream) = connect(&name) else { continue };
-        if sys::peer(&stream).is_ok_and(|(_, user)| user == 0 || user == own) {
+        if hpvm_os::peer(&stream).is_ok_and(|(_, user)| user == 0 || user == own) {
             let there = &name[beginning.len()..];
             found.push((there.rsplit_once('/').is_some_and(|(name, _)| name == host), stream));
         }
@@ -151,13 +148,13 @@ fn connect(name: &str) -> io::Result<UnixStream> {
     }
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: the call takes numbers.
-    let fd = sys::check(unsafe { libc::socket(libc::AF_UNIX, kind, 0) })?;
+    let fd = hpvm_os::check(unsafe { libc::socket(libc::AF_UNIX, kind, 0) })?;
     // SAFETY: the kernel has just given us this descriptor; nobody else owns it.
     let socket = unsafe { OwnedFd::from_raw_fd(fd) };
     let len = std::mem::offset_of!(libc::sockaddr_un, sun_path) + 1 + name.len();
     let at = (&raw const address).cast();
     // SAFETY: the address lives through the call and has at least so many bytes.
-    sys::check(unsafe { libc::connect(fd, at, len as libc::socklen_t) })?;
+    hpvm_os::check(unsafe { libc::connect(fd, at, len as libc::socklen_t) })?;
     let stream = UnixStream::from(socket);
     stream.set_nonblocking(false)?;
     Ok(stream)
@@ -190,7 +187,7 @@ mod tests {
         // Whoever takes no connections keeps nobody waiting.
         let full = listen(&mark, "n3").unwrap();
         // SAFETY: the call takes numbers.
-        sys::check(unsafe { libc::listen(full.as_raw_fd(), 0) }).unwrap();
+        hpvm_os::check(unsafe { libc::listen(full.as_raw_fd(), 0) }).unwrap();
         let found: Vec<_> = (0..3).map(|_| believed(&mark, "n3")).collect();
         assert!(found.iter().all(|found| found.len() == 1), "n3, then n2 in its place");
     }

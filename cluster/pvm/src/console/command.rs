@@ -133,7 +133,7 @@ impl Console {
             }
         }
         if name == "add" && tids.contains(&Code::CantStart.number()) {
-            say!("Why is in the log, /tmp/pvml.{}.", crate::sys::user());
+            say!("Why is in the log, /tmp/pvml.{}.", hpvm_os::user());
         }
         Ok(())
     }

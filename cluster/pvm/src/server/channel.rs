@@ -1,6 +1,5 @@
 //! Frames in both directions: to a task, and between the processes of two hosts.
 
-use crate::sys;
 use hpvm_pvm::wire::{Wire, first_frame, frame};
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -136,7 +135,7 @@ impl Channel {
     /// The descriptors are none that can be read and written without waiting.
     pub fn new(from: OwnedFd, to: OwnedFd, silence: Duration) -> io::Result<Channel> {
         for fd in [&from, &to] {
-            sys::nonblocking(fd.as_raw_fd())?;
+            hpvm_launch::sys::set_nonblocking(fd.as_raw_fd())?;
         }
         Ok(Channel {
             from: from.into(),

@@ -1,7 +1,6 @@
 //! Connections of tasks.
 
 use super::channel::Queue;
-use crate::sys;
 use hpvm_pvm::protocol::{Answer, Request};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
@@ -19,12 +18,12 @@ pub struct Client {
 impl Client {
     /// `None`: the other side is another user's, or gone.
     pub fn new(stream: UnixStream, user: u32) -> Option<Client> {
-        let (pid, uid) = sys::peer(&stream).ok()?;
+        let (pid, uid) = hpvm_os::peer(&stream).ok()?;
         if uid != user {
             return None;
         }
         stream.set_nonblocking(true).ok()?;
-        let process = sys::process(pid);
+        let process = hpvm_launch::sys::pidfd(pid).ok();
         let (input, output) = (Queue::default(), Queue::default());
         Some(Client { stream, pid, process, input, output, is_task: false })
     }

@@ -51,7 +51,7 @@ impl Local {
             clients: BTreeMap::new(),
             next: 1,
             listener,
-            signals: sys::signals(&[libc::SIGCHLD, libc::SIGTERM])?,
+            signals: hpvm_launch::sys::signals(&[libc::SIGCHLD, libc::SIGTERM])?,
             ending: None,
             reports: Vec::new(),
         })
@@ -115,7 +115,7 @@ impl Local {
     fn accept(&mut self) {
         while let Ok((stream, _)) = self.listener.accept() {
             // Nobody else's processes.
-            let Some(client) = Client::new(stream, sys::user()) else { continue };
+            let Some(client) = Client::new(stream, hpvm_os::user()) else { continue };
             self.clients.insert(self.next, client);
             self.next += 1;
         }
@@ -140,7 +140,11 @@ impl Local {
 
     /// The process has ended: what it said before was said.
     fn hear_all(&mut self, id: i64) {
-        while self.clients.get(&id).is_some_and(|client| sys::is_readable(client.fd())) {
+        while self
+            .clients
+            .get(&id)
+            .is_some_and(|client| hpvm_os::is_ready(&client.fd(), libc::POLLIN))
+        {
             if !self.hear(id) {
                 return;
             }

@@ -1,6 +1,5 @@
 //! The log: output of tasks that nobody catches, in `/tmp/pvml.UID`, where PVM has it.
 
-use crate::sys;
 use hpvm_pvm::Tid;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -61,10 +60,10 @@ pub fn say(text: &str) {
 /// The file, if it is ours: another user may have put one there.
 pub fn open() -> Option<File> {
     let folder = std::env::var("PVM_TMP").unwrap_or_else(|_| "/tmp".to_owned());
-    let name = format!("{folder}/pvml.{}", sys::user());
+    let name = format!("{folder}/pvml.{}", hpvm_os::user());
     let mut options = OpenOptions::new();
     options.append(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
     let file = options.open(name).ok()?;
     let about = file.metadata().ok()?;
-    (about.is_file() && about.uid() == sys::user()).then_some(file)
+    (about.is_file() && about.uid() == hpvm_os::user()).then_some(file)
 }

@@ -27,7 +27,7 @@ const FIRST_TASK: Duration = Duration::from_secs(10);
 
 /// The name of the socket of the user's virtual machine.
 fn listening(machine: &str) -> String {
-    protocol::address(sys::user(), machine)
+    protocol::address(hpvm_os::user(), machine)
 }
 
 fn bind(machine: &str) -> io::Result<UnixListener> {
@@ -72,9 +72,8 @@ struct Server {
 }
 
 fn serve(listener: UnixListener) -> io::Result<()> {
-    let random = sys::random();
-    let (nonce, secret) = random.split_at(8);
-    let nonce = i64::from_le_bytes(nonce.try_into().unwrap_or_default());
+    let nonce = i64::from_le_bytes(hpvm_os::random()?);
+    let secret = hpvm_os::random::<16>()?;
     let mut server = Server {
         machine: Machine::new(sys::host_name(), nonce, secret.to_vec()),
         nonce,
@@ -102,7 +101,8 @@ impl Server {
         let (mut fds, sources): (Vec<_>, Vec<_>) = all.into_iter().unzip();
         // The waits for a first task, for an end and for signs of life have a limit; this is how late they are noticed.
         let limited = self.local.is_ending() || !self.local.was_used() || !self.links.is_empty();
-        sys::poll(&mut fds, if limited { 100 } else { -1 });
+        // Of a call that fails no descriptor is ready.
+        let _ = hpvm_os::poll(&mut fds, limited.then_some(Duration::from_millis(100)));
         for (fd, source) in fds.iter().zip(sources) {
             match source {
                 _ if fd.revents == 0 => {}
@@ -171,7 +171,7 @@ impl Server {
         // Their tasks have as long to end; then the commands are ended, which this process's end does as well.
         while !self.links.is_empty() && since.elapsed() < 2 * GRACE {
             self.links.write();
-            sys::poll(&mut [], 10);
+            std::thread::sleep(Duration::from_millis(10));
         }
     }
 }

@@ -55,7 +55,9 @@ fn welcome(channel: &mut Channel) -> io::Result<(i64, String, Duration)> {
             }
             None => {}
         }
-        sys::poll(&mut [waiting(channel.descriptors().0, libc::POLLIN)], 1000);
+        let limit = Some(Duration::from_secs(1));
+        // Whatever ends it, the channel is looked at.
+        let _ = hpvm_os::wait(&channel.descriptors().0, libc::POLLIN, limit);
         if !channel.read() || channel.is_lost() {
             return Err(wrong("no virtual machine at standard input".to_owned()));
         }
@@ -86,7 +88,9 @@ impl Process {
         }
         let (mut fds, sources): (Vec<_>, Vec<_>) = all.into_iter().unzip();
         // Signs of life are given and missed twice a second; an end is seen sooner.
-        sys::poll(&mut fds, if self.local.is_ending() { 50 } else { 250 });
+        let limit = Duration::from_millis(if self.local.is_ending() { 50 } else { 250 });
+        // Of a call that fails no descriptor is ready.
+        let _ = hpvm_os::poll(&mut fds, Some(limit));
         for (fd, source) in fds.iter().zip(sources) {
             match source {
                 _ if fd.revents == 0 => {}

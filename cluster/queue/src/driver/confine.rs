@@ -58,8 +58,7 @@ impl Confinement {
         told: impl FnOnce(Outcome) + Send + 'static,
     ) -> io::Result<Confinement> {
         let (mark, host) = (place.mark(job.attempt()), place.host.clone());
-        // SAFETY: the call has no arguments and cannot fail.
-        let own = unsafe { libc::geteuid() };
+        let own = hpvm_os::user();
         let user = match place.system {
             true => account_for(job, &host).map_err(io::Error::other)?.uid,
             false => own,
@@ -115,11 +114,10 @@ impl Confined {
         let mut told = Some(told);
         let looks = self.bounds.memory.is_some() || self.bounds.processes.is_some();
         loop {
-            let of = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-            let mut fds = [of(listener.as_raw_fd()), of(stop.as_raw_fd())];
-            let timeout = if looks { LOOK_EVERY.as_millis() as i32 } else { -1 };
-            // SAFETY: the array lives through the call and is as long as is said.
-            unsafe { libc::poll(fds.as_mut_ptr(), 2, timeout) };
+            let input = libc::POLLIN;
+            let mut fds = [hpvm_os::entry(listener, input), hpvm_os::entry(stop, input)];
+            // Whatever ends it, what there is to do is looked for.
+            let _ = hpvm_os::poll(&mut fds, looks.then_some(LOOK_EVERY));
             if fds[1].revents != 0 {
                 if matches!(sys::read(stop.as_raw_fd(), &mut [0; 1]), Ok(1)) {
                     self.group.as_ref().map(Group::end);
@@ -139,7 +137,7 @@ impl Confined {
     fn answer(&mut self, listener: &UnixListener) {
         // Not all of them at once: whoever asks without end keeps nobody from looking at the limits.
         for mut stream in listener.incoming().take(ANSWERS).map_while(Result::ok) {
-            let peer = sys::peer(&stream).ok();
+            let peer = hpvm_os::peer(&stream).ok();
             if let Some((pid, _)) = peer.filter(|(_, user)| *user == self.user) {
                 self.take(pid);
                 // One that has gone away needs no answer.

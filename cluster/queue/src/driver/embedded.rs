@@ -19,6 +19,7 @@ use crate::time::Stamp;
 use crate::{check, describe};
 use hpvm_launch::environment::{JOB_ID, MONITOR, NODELIST, QUEUE_UID, QUEUE_UMASK};
 use hpvm_launch::restart::COUNT;
+use hpvm_launch::sys;
 
 /// How often a supervisor is started that ends without claiming its job, before the job is given up.
 const TRIES: u32 = 5;
@@ -372,7 +373,7 @@ impl Embedded {
         if self.watched.get(&id) == Some(&pid) {
             return Ok(true);
         }
-        let Ok(process) = watch::process(pid) else { return Ok(false) };
+        let Ok(process) = sys::pidfd(pid) else { return Ok(false) };
         // It held the lock after we had its descriptor: so the descriptor is of this process.
         if record::holder(folder)? != Some(pid) {
             return Ok(false);
@@ -397,7 +398,7 @@ impl Embedded {
         self.place.prepare(job)?;
         let pid = spawn(&self.place.program, folder)?;
         *self.tries.entry(id).or_default() += 1;
-        match watch::process(pid) {
+        match sys::pidfd(pid) {
             Ok(process) => {
                 self.put(id, pid, process);
                 Ok(Some(Standing::Runs))
@@ -493,7 +494,7 @@ impl Driver for Embedded {
         }
         // Nobody holds the lock: who takes it finds the file. The manager asks again.
         let Ok(Some(pid)) = record::holder(&folder) else { return };
-        let Ok(process) = watch::process(pid) else { return };
+        let Ok(process) = sys::pidfd(pid) else { return };
         if record::holder(&folder).is_ok_and(|holder| holder == Some(pid)) {
             let _ = watch::signal(&process, libc::SIGTERM);
         }

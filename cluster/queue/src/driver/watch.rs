@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hpvm_launch::sys;
@@ -42,12 +42,10 @@ fn run(wake: &OwnedFd, inbox: &Mutex<Vec<(Attempt, OwnedFd)>>, gone: impl Fn(Att
     loop {
         let new = std::mem::take(&mut *inbox.lock().unwrap_or_else(PoisonError::into_inner));
         watched.extend(new.into_iter().map(|(job, fd)| (fd.as_raw_fd(), (job, fd))));
-        let of = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+        let of = |fd| hpvm_os::entry(&fd, libc::POLLIN);
         let mut fds: Vec<_> =
             std::iter::once(wake.as_raw_fd()).chain(watched.keys().copied()).map(of).collect();
-        // SAFETY: the array lives through the call and is as long as is said.
-        let ready = unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, -1) };
-        if ready < 0 {
+        if hpvm_os::poll(&mut fds, None).is_err() {
             continue;
         }
         if fds[0].revents != 0 {
@@ -64,20 +62,11 @@ fn run(wake: &OwnedFd, inbox: &Mutex<Vec<(Attempt, OwnedFd)>>, gone: impl Fn(Att
     }
 }
 
-/// A descriptor of a process.
-pub fn process(pid: i32) -> io::Result<OwnedFd> {
-    // SAFETY: takes two integers and returns a new descriptor.
-    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-    let fd = sys::check(i32::try_from(fd).unwrap_or(-1))?;
-    // SAFETY: the kernel has just given us this descriptor.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
 /// Sends a signal to the process behind a descriptor.
 pub fn signal(process: &OwnedFd, number: i32) -> io::Result<()> {
     let fd = process.as_raw_fd();
     let nothing = std::ptr::null::<libc::siginfo_t>();
     // SAFETY: a null pointer asks for the usual information.
     let result = unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd, number, nothing, 0) };
-    sys::check(i32::try_from(result).unwrap_or(-1)).map(|_| ())
+    hpvm_os::check(i32::try_from(result).unwrap_or(-1)).map(|_| ())
 }

@@ -115,8 +115,7 @@ fn folder(mount: &Path, own: &Path, delegated: &impl Fn(&Path) -> bool) -> Resul
     let folder = match above {
         Some(above) => above.to_path_buf(),
         None if delegated(&own) => own,
-        // SAFETY: the call has no arguments and cannot fail.
-        None if own == mount && unsafe { libc::geteuid() } == 0 && !has_systemd() => own,
+        None if own == mount && hpvm_os::user() == 0 && !has_systemd() => own,
         None => return Err(format!("{} is not left to us", own.display())),
     };
     match writable(&folder.join("cgroup.procs")) {

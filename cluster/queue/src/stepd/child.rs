@@ -12,6 +12,7 @@ use super::order::Order;
 use crate::processors;
 use hpvm_launch::loss;
 use hpvm_launch::place::affinity;
+use hpvm_launch::sys;
 
 /// Starts the launcher; it is killed when the supervisor dies. Gives also where it tells of a host
 /// that was lost ([`lost`]).
@@ -90,22 +91,5 @@ fn null() -> Result<File, String> {
 
 /// Blocks the signals that a supervisor hears of and opens a descriptor for them.
 pub fn signals() -> io::Result<OwnedFd> {
-    use std::os::fd::FromRawFd;
-    let mut set = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
-    // SAFETY: the set is writable and initialised by sigemptyset.
-    let fd = unsafe {
-        libc::sigemptyset(set.as_mut_ptr());
-        for number in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGCHLD, libc::SIGPIPE] {
-            libc::sigaddset(set.as_mut_ptr(), number);
-        }
-        hpvm_launch::sys::check(libc::sigprocmask(
-            libc::SIG_BLOCK,
-            set.as_ptr(),
-            std::ptr::null_mut(),
-        ))?;
-        let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
-        hpvm_launch::sys::check(libc::signalfd(-1, set.as_ptr(), flags))?
-    };
-    // SAFETY: signalfd has just given us this descriptor.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    sys::signals(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGCHLD, libc::SIGPIPE])
 }

@@ -254,10 +254,8 @@ impl<'a> Step<'a> {
         if self.pumps.iter().any(|pump| pump.waiting.is_some()) {
             at_most(DISK_EVERY);
         }
-        // One more millisecond, since poll counts whole ones.
-        let timeout = limit.map_or(-1, |t| i32::try_from(t.as_millis() + 1).unwrap_or(i32::MAX));
-        // SAFETY: the array lives through the call and is as long as is said.
-        unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, timeout) };
+        // Whatever ends it, the loop looks.
+        let _ = hpvm_os::poll(&mut fds, limit);
     }
 
     /// Takes the signals that have come: children that ended, the wish that the job end.

@@ -26,7 +26,7 @@ const MAX_STEPS: usize = 16;
 /// How long a step that could not begin is not tried again.
 const AGAIN: Duration = Duration::from_secs(10);
 /// A step whose server says nothing for so long ends by itself.
-const SILENCE: libc::c_int = 30_000;
+const SILENCE: Duration = Duration::from_secs(30);
 /// Bytes of a line of a step, and of what srun says about its end.
 const LINE: u64 = 4096;
 const ERROR: u64 = 4096;
@@ -214,9 +214,7 @@ pub fn main(args: &[OsString]) -> i32 {
 
 /// Waits for input; false when none has come for too long.
 fn readable(fd: i32) -> bool {
-    let mut poll = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-    // SAFETY: one structure, which lives through the call.
-    unsafe { libc::poll(&mut poll, 1, SILENCE) > 0 }
+    matches!(hpvm_os::wait(&fd, libc::POLLIN, Some(SILENCE)), Ok(true))
 }
 
 #[cfg(test)]

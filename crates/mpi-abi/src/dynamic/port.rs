@@ -102,24 +102,6 @@ pub fn host_number() -> u64 {
     fnv(format!("{boot} {} {}", net.display(), pid.display()).as_bytes())
 }
 
-/// The process at the other end is the same user's.
-pub fn of_our_user(stream: &UnixStream) -> bool {
-    let mut found = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
-    let mut size = size_of_val(&found) as libc::socklen_t;
-    // SAFETY: valid memory for the credentials and their size.
-    let failed = unsafe {
-        libc::getsockopt(
-            stream.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_PEERCRED,
-            (&raw mut found).cast(),
-            &mut size,
-        )
-    } != 0;
-    // SAFETY: a system call without arguments.
-    !failed && found.uid == unsafe { libc::geteuid() }
-}
-
 /// An open port.
 #[derive(Debug)]
 pub struct Port {
@@ -185,7 +167,7 @@ impl Port {
         let waits = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
         loop {
             let (error, more) = match self.listener.accept() {
-                Ok((stream, _)) if of_our_user(&stream) => return Ok(Some(stream)),
+                Ok((stream, _)) if hpvm_os::is_own(&stream) => return Ok(Some(stream)),
                 Ok(_) => continue,
                 Err(error) if waits(&error) => match self.network.as_ref().map(TcpListener::accept)
                 {
@@ -288,7 +270,7 @@ fn connect_near(name: &PortName) -> Result<UnixStream> {
     };
     let stream =
         name.address().and_then(|address| UnixStream::connect_addr(&address)).map_err(gone)?;
-    match of_our_user(&stream) {
+    match hpvm_os::is_own(&stream) {
         true => Ok(stream),
         false => Err(Error::new(Class::Port, "the port belongs to another user")),
     }

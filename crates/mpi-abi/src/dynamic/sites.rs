@@ -32,7 +32,7 @@ impl Door {
     fn ask(&self, words: &str) -> io::Result<UnixStream> {
         let address = SocketAddr::from_abstract_name(hpvm_sites::door_socket(&self.name))?;
         let stream = UnixStream::connect_addr(&address)?;
-        if !super::port::of_our_user(&stream) {
+        if !hpvm_os::is_own(&stream) {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         let mut rest = words.as_bytes();

@@ -106,9 +106,7 @@ impl Stream {
 
     /// Whether a connection that was begun is there. `None`: it failed.
     pub fn connected(&self) -> Option<bool> {
-        let mut poll = libc::pollfd { fd: self.fd(), events: libc::POLLOUT, revents: 0 };
-        // SAFETY: one valid pollfd; returns at once.
-        if unsafe { libc::poll(&mut poll, 1, 0) } <= 0 {
+        if !hpvm_os::is_ready(&self.fd, libc::POLLOUT) {
             return Some(false);
         }
         let mut error: libc::c_int = 0;

@@ -21,14 +21,6 @@ pub const WELCOME: usize = 16;
 /// How long the system of a host may take to answer. A receiver that computes answers, too.
 const CONNECT: Duration = Duration::from_millis(250);
 
-/// Sixteen bytes that no stranger can guess.
-pub fn random() -> Option<[u8; 16]> {
-    let mut bytes = [0; 16];
-    // SAFETY: as many bytes as the array has.
-    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-    (got == bytes.len() as isize).then_some(bytes)
-}
-
 fn proof(key: &Key, what: &[u8], about: &[u8]) -> [u8; 16] {
     JobKey::new(*key).derive(&[what, about].concat())
 }
@@ -74,7 +66,7 @@ impl Meeting {
     /// Calls at the first address that answers; `None`: none does.
     pub fn begin(who: (Tid, Tid), key: Key, to: Vec<IpAddr>, port: u16) -> Option<Meeting> {
         let mut others = to.into_iter().map(|ip| SocketAddr::new(ip, port)).collect();
-        let nonce = random()?;
+        let nonce = hpvm_os::random().ok()?;
         let stream = connect(&mut others, &hello(who, nonce, &key)).ok()?;
         Some(Meeting { stream, others, who, key, nonce, got: Vec::new() })
     }

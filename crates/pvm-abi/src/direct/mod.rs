@@ -139,7 +139,7 @@ impl Direct {
         let port = self.listener.as_ref()?.local_addr().ok()?.port();
         let addresses = own_addresses()?;
         let card = Card { port, liveness_port: port, host: String::new(), fabric: None, addresses };
-        let key = meeting::random()?;
+        let key = hpvm_os::random().ok()?;
         self.invited.insert(from, key);
         Some(mail(DIRECT_CARD, [key.as_slice(), card.text().as_bytes()].concat()))
     }

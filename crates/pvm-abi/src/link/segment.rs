@@ -8,7 +8,7 @@
 
 use hpvm_sync::atomic::{AtomicU32, AtomicU64};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 
 /// The part in front of the data: one page.
 const FRONT: usize = 4096;
@@ -40,31 +40,13 @@ pub struct Segment {
 // SAFETY: the memory belongs to the mapping, which no thread owns more than another; the library is behind a mutex.
 unsafe impl Send for Segment {}
 
-const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
-
 impl Segment {
     /// New memory, which nobody can make smaller any more.
     ///
     /// # Errors
     /// There is no memory left, or no descriptor.
     pub fn create(capacity: u64) -> io::Result<(Segment, OwnedFd)> {
-        let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-        // SAFETY: a system call with a string; the descriptor is new and ours.
-        let file = unsafe {
-            let fd = libc::memfd_create(c"hpvm-pvm-link".as_ptr(), flags);
-            if fd < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            OwnedFd::from_raw_fd(fd)
-        };
-        // SAFETY: system calls with numbers.
-        unsafe {
-            if libc::ftruncate(file.as_raw_fd(), (FRONT as u64 + capacity) as libc::off_t) != 0
-                || libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, SEALS) != 0
-            {
-                return Err(io::Error::last_os_error());
-            }
-        }
+        let file = hpvm_os::memory_file(c"hpvm-pvm-link", FRONT as u64 + capacity)?.into();
         Ok((Segment::map(&file, capacity)?, file))
     }
 
@@ -75,14 +57,14 @@ impl Segment {
     pub fn attach(file: &OwnedFd, capacity: u64) -> io::Result<Segment> {
         let fit = (SMALLEST..=LARGEST).contains(&capacity) && capacity.is_power_of_two();
         // SAFETY: a structure of numbers, which the system call fills.
-        let (size, seals) = unsafe {
+        let size = unsafe {
             let mut about: libc::stat = std::mem::zeroed();
             if libc::fstat(file.as_raw_fd(), &raw mut about) != 0 {
                 return Err(io::Error::last_os_error());
             }
-            (about.st_size as u64, libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS))
+            about.st_size as u64
         };
-        if !fit || size != FRONT as u64 + capacity || seals < 0 || seals & SEALS != SEALS {
+        if !fit || size != FRONT as u64 + capacity || !hpvm_os::is_sealed(file) {
             let text = format!("a link of {size} bytes that says to have {capacity}");
             return Err(io::Error::new(io::ErrorKind::InvalidData, text));
         }

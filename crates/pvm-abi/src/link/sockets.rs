@@ -4,8 +4,8 @@ use super::outgoing::Carrier;
 use super::segment::Segment;
 use hpvm_pvm::Tid;
 use hpvm_pvm::protocol::task_address;
-use std::io::{self, ErrorKind, IoSlice};
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener, UnixStream};
 use std::time::Duration;
@@ -81,7 +81,7 @@ impl Sockets {
     /// Segments that have come.
     pub fn arrivals(&mut self) -> Vec<Arrival> {
         while let Ok((stream, _)) = self.listener.accept() {
-            if stream.set_nonblocking(true).is_ok() && same_user(&stream) {
+            if stream.set_nonblocking(true).is_ok() && hpvm_os::is_own(&stream) {
                 self.silent.push(stream);
             }
         }
@@ -111,78 +111,20 @@ impl Sockets {
     }
 }
 
-fn same_user(stream: &UnixStream) -> bool {
-    peer_user(stream.as_raw_fd()) == Some(user())
-}
-
-pub fn user() -> u32 {
-    // SAFETY: a system call without arguments.
-    unsafe { libc::geteuid() }
-}
-
-/// The user at the other end of a connection.
-pub fn peer_user(stream: RawFd) -> Option<u32> {
-    let mut cred = libc::ucred { pid: 0, uid: u32::MAX, gid: 0 };
-    let mut len = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: writes a `ucred`, as long as `len` says.
-    let done = unsafe {
-        libc::getsockopt(
-            stream,
-            libc::SOL_SOCKET,
-            libc::SO_PEERCRED,
-            (&raw mut cred).cast(),
-            &raw mut len,
-        )
-    };
-    (done == 0).then_some(cred.uid)
-}
-
-/// Room for one descriptor, aligned as the kernel wants it.
-#[repr(C, align(8))]
-struct Control([u8; 24]);
-
 /// Sends words and a descriptor in one message.
 fn send(stream: &UnixStream, words: &[u8], file: BorrowedFd<'_>) -> io::Result<()> {
-    let part = IoSlice::new(words);
-    let mut control = Control([0; 24]);
-    // SAFETY: the message header points to the words and to room for one descriptor, all of it alive during the call.
-    unsafe {
-        let mut message: libc::msghdr = std::mem::zeroed();
-        message.msg_iov = (&raw const part).cast_mut().cast();
-        message.msg_iovlen = 1;
-        message.msg_control = control.0.as_mut_ptr().cast();
-        message.msg_controllen = control.0.len() as _;
-        let head = libc::CMSG_FIRSTHDR(&raw const message);
-        (*head).cmsg_level = libc::SOL_SOCKET;
-        (*head).cmsg_type = libc::SCM_RIGHTS;
-        (*head).cmsg_len = libc::CMSG_LEN(size_of::<RawFd>() as u32) as _;
-        libc::CMSG_DATA(head).cast::<RawFd>().write_unaligned(file.as_raw_fd());
-        let sent = libc::sendmsg(stream.as_raw_fd(), &raw const message, libc::MSG_NOSIGNAL);
-        if sent == words.len() as isize { Ok(()) } else { Err(io::Error::last_os_error()) }
+    match hpvm_os::send(stream, words, &[file])? == words.len() {
+        true => Ok(()),
+        false => Err(ErrorKind::WriteZero.into()),
     }
 }
 
 /// Receives what `send` has sent.
 fn receive(stream: &UnixStream) -> io::Result<([u8; LENGTH], Option<OwnedFd>)> {
     let mut words = [0; LENGTH];
-    let mut part = libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: words.len() };
-    let mut control = Control([0; 24]);
-    // SAFETY: the message header points to as much memory as it says; descriptors that come are new and ours.
-    unsafe {
-        let mut message: libc::msghdr = std::mem::zeroed();
-        message.msg_iov = &raw mut part;
-        message.msg_iovlen = 1;
-        message.msg_control = control.0.as_mut_ptr().cast();
-        message.msg_controllen = control.0.len() as _;
-        let got = libc::recvmsg(stream.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC);
-        if got < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let head = libc::CMSG_FIRSTHDR(&raw const message);
-        let file = (!head.is_null() && (*head).cmsg_type == libc::SCM_RIGHTS)
-            .then(|| OwnedFd::from_raw_fd(libc::CMSG_DATA(head).cast::<RawFd>().read_unaligned()));
-        Ok((words, file.filter(|_| got == LENGTH as isize)))
-    }
+    let received = hpvm_os::receive(stream, &mut words)?;
+    let file = received.descriptors.into_iter().next();
+    Ok((words, file.filter(|_| received.len == LENGTH)))
 }
 
 fn words(machine: &Machine, from: Tid, generation: u32, capacity: u64) -> Vec<u8> {
@@ -215,7 +157,7 @@ impl Carrier for Sockets {
         file: OwnedFd,
     ) -> io::Result<()> {
         let stream = self.connect(to)?;
-        if !same_user(&stream) {
+        if !hpvm_os::is_own(&stream) {
             return Err(ErrorKind::PermissionDenied.into());
         }
         use std::os::fd::AsFd;

@@ -1,6 +1,5 @@
 //! What this rank lends: regions, and who has which part of them.
 
-use crate::memory_file;
 use hpvm_wire::regions::{REGIONS, RegionInfo, Regions};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -85,7 +84,7 @@ impl OwnRegions {
 impl Region {
     fn new(bytes: usize) -> io::Result<Region> {
         let bytes = bytes.checked_next_power_of_two().ok_or(io::ErrorKind::OutOfMemory)?;
-        let file = memory_file::create(c"hpvm-mapped", bytes as u64)?;
+        let file = hpvm_os::memory_file(c"hpvm-mapped", bytes as u64)?;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
         // SAFETY: a new shared mapping at an address of the kernel's choice; checked below.

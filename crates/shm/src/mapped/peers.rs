@@ -2,7 +2,6 @@
 //! something is first read out of it, and once more when something is first written to it: who only copies
 //! messages out of a peer's memory can't damage it.
 
-use crate::memory_file;
 use hpvm_transport::Rank;
 use hpvm_wire::regions::RegionInfo;
 use std::fs::File;
@@ -57,7 +56,7 @@ impl PeerMapping {
         let writes = access == Access::ReadWrite;
         let path = format!("/proc/{pid}/fd/{}", info.file);
         let file = File::options().read(true).write(writes).open(path).ok()?;
-        if !memory_file::is_sealed(&file) || file.metadata().ok()?.len() != info.bytes {
+        if !hpvm_os::is_sealed(&file) || file.metadata().ok()?.len() != info.bytes {
             return None;
         }
         let bytes = usize::try_from(info.bytes).ok()?;

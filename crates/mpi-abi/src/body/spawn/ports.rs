@@ -107,9 +107,7 @@ fn exchange(
                 match cause.kind() {
                     io::ErrorKind::Interrupted => {}
                     io::ErrorKind::WouldBlock => {
-                        let mut poll = libc::pollfd { fd, events, revents: 0 };
-                        // SAFETY: one valid pollfd.
-                        unsafe { libc::poll(&mut poll, 1, -1) };
+                        hpvm_os::wait(&fd, events, None).map_err(|e| failed(e.to_string()))?;
                     }
                     _ => return Err(failed(cause.to_string())),
                 }
