@@ -429,7 +429,7 @@ fn fill(spec: &mut JobSpec, flags: &Given) -> Result<(), String> {
         return Ok(());
     }
     spec.umask = umask();
-    spec.limits = hpvm_queue::stepd::limits::own();
+    spec.limits = hpvm_launch::limits::own();
     let here = std::env::current_dir().map_err(|error| format!("the present folder: {error}"))?;
     let folder = flags.get("chdir").map_or_else(|| here.clone(), |dir| here.join(dir));
     spec.workdir = Some(folder.to_str().ok_or("the folder's name is no text")?.to_string());

@@ -117,7 +117,10 @@ impl Realm {
         let mut command = self.spread.hosts.command(1, "setpriv");
         let uid = user.uids[0].to_string();
         command.args(["--reuid", &uid, "--regid", &uid, "--clear-groups", "sh", "-c"]);
-        command.args(["umask 0027; exec \"$@\"", "sh"]).arg(&self.spread.program).args(args);
+        command
+            .args(["umask 0027; ulimit -Sn 777; ulimit -Sc 0; exec \"$@\"", "sh"])
+            .arg(&self.spread.program)
+            .args(args);
         // A login's; what runs the tests has other variables.
         let home = self.spread.dir.path().join("home1").join(user.name);
         command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin");
@@ -186,7 +189,7 @@ fn reads(uid: u32, path: &Path) -> bool {
 #[test]
 fn jobs_run_as_their_submitters_on_every_host() {
     let Some(realm) = Realm::start() else { return };
-    let tell = "echo $PMI_RANK $(id -u) $(id -g) $(id -G) $USER $HOME $(umask); touch $0-$PMI_RANK";
+    let tell = "echo $PMI_RANK $(id -u) $(id -g) $(id -G) $USER $HOME $(umask) $(ulimit -Sn); touch $0-$PMI_RANK";
     for user in [&ANN, &BOB] {
         let file = realm.common().join(user.name).display().to_string();
         let id = realm.submit(user, &[1, 2, 3], &["sh", "-c", tell, &file]);
@@ -199,7 +202,8 @@ fn jobs_run_as_their_submitters_on_every_host() {
             let name = shown["hosts"][rank].as_str().unwrap();
             let host = (1..=3).find(|host| realm.spread.hosts.name(*host) == name).unwrap();
             let home = realm.spread.dir.path().join(format!("home{host}")).join(user.name);
-            let line = format!("{rank} {uid} {uid} {groups} {} {} 0027", user.name, home.display());
+            let line =
+                format!("{rank} {uid} {uid} {groups} {} {} 0027 777", user.name, home.display());
             assert!(told.lines().any(|said| said == line), "no '{line}' in\n{told}");
             let made = std::fs::metadata(format!("{file}-{rank}")).unwrap();
             assert_eq!((made.uid(), made.gid(), made.mode() & 0o777), (uid, uid, 0o640));

@@ -187,6 +187,11 @@ const VARIABLES_READ: &[(&str, &str)] = &[
         "set by hpvm's queue for its jobs: the file mode creation mask that ranks have on further hosts, too, in octal",
     ),
     (
+        "HPVM_QUEUE_LIMITS",
+        "the same of the soft limits (ulimit) by their names in prlimit(1), as far as a host's hard limits allow: \
+         nofile=1024,stack=unlimited",
+    ),
+    (
         "HPVM_SERVER",
         "read by hpvm submit, queue and their like: the address or socket of the server to speak to. Default: \
          your own one on this machine",

@@ -29,6 +29,7 @@ pub mod help;
 pub mod hostlist;
 pub mod hosts;
 pub mod lifeline;
+pub mod limits;
 pub mod linkage;
 pub mod loaded;
 pub mod loss;

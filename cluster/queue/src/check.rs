@@ -58,7 +58,7 @@ pub fn faults(spec: &JobSpec) -> Vec<Fault> {
     add("array", spec.array.as_deref().and_then(|text| array(text).err()));
     add("env", environment(spec));
     add("umask", spec.umask.and_then(|mask| number(u64::from(mask), 0, 0o777)));
-    let strange = crate::stepd::limits::unknown(&spec.limits);
+    let strange = hpvm_launch::limits::unknown(&spec.limits);
     add("limits", strange.map(|name| format!("'{}' is no limit", name.escape_debug())));
     if let Some(dir) = spec.workdir.as_deref() {
         let text = format!("'{dir}' is no absolute path");

@@ -48,6 +48,8 @@ pub const NODE: &str = "HPVM_NODE";
 pub const QUEUE_UID: &str = "HPVM_QUEUE_UID";
 /// The file mode creation mask of a job of a queue, in octal digits.
 pub const QUEUE_UMASK: &str = "HPVM_QUEUE_UMASK";
+/// The soft limits of a job of a queue, as [`crate::limits::encode`] writes them.
+pub const QUEUE_LIMITS: &str = "HPVM_QUEUE_LIMITS";
 /// The variable by which ranks count what they send to whom: 1.
 pub const MONITOR: &str = "HPVM_MONITOR";
 /// The variable that says where ranks record what they call, the library that does so, and the variable by which it is loaded.

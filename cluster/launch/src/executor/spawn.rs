@@ -1,5 +1,6 @@
 //! Starts one rank: fork, arrange the child, exec.
 
+use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -9,6 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::environment::ranks::{self, Numbers};
 use crate::environment::{Environment, PROF};
 use crate::error::LaunchError;
+use crate::limits;
 use crate::place::affinity;
 use crate::sys;
 
@@ -91,7 +93,8 @@ pub struct Nursery {
     pmi_slot: OwnedFd,
     null: OwnedFd,
     mask: libc::sigset_t,
-    limit: libc::rlimit,
+    /// What children may use: of descriptors what this process began with, before it raised that.
+    limits: Vec<(u32, libc::rlimit)>,
     launcher: libc::pid_t,
 }
 
@@ -104,7 +107,13 @@ impl Nursery {
         sys::set_nonblocking(failure_read.as_raw_fd())?;
         // SAFETY: the call has no arguments and cannot fail.
         let launcher = unsafe { libc::getpid() };
-        Ok(Self { failure_write, failure_read, pmi_slot, null, mask, limit, launcher })
+        let limits = vec![(libc::RLIMIT_NOFILE, limit)];
+        Ok(Self { failure_write, failure_read, pmi_slot, null, mask, limits, launcher })
+    }
+
+    /// Children get these soft limits, as far as the hard ones of this process allow.
+    pub fn limit(&mut self, wanted: &BTreeMap<String, u64>) {
+        self.limits.extend(limits::prepared(wanted));
     }
 
     /// `/dev/null`, the standard input of all ranks but one.
@@ -170,7 +179,7 @@ impl Nursery {
             if libc::dup2(fds.pmi, self.pmi_fd()) < 0 {
                 self.give_up(rank, Stage::Descriptors);
             }
-            libc::setrlimit(libc::RLIMIT_NOFILE, &self.limit);
+            limits::set(&self.limits);
             if libc::chdir(image.wdir.as_ptr()) != 0 {
                 self.give_up(rank, Stage::Folder);
             }

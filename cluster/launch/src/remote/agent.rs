@@ -248,7 +248,7 @@ impl<'a> Agent<'a> {
 
     fn start_ranks(&mut self) {
         let count = self.numbers.len() as u32;
-        if let Err(text) = confine::be_its_users(&self.order) {
+        if let Err(text) = confine::be_its_users(&self.order, &mut self.here.nursery) {
             return self.none_started(0, LaunchError::new(1, text));
         }
         let slots = &self.order.nodes[0].slots;

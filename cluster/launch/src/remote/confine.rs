@@ -14,8 +14,10 @@ use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
 use super::order::Order;
-use crate::environment::{NODELIST, QUEUE_UID, QUEUE_UMASK};
+use crate::environment::{NODELIST, QUEUE_LIMITS, QUEUE_UID, QUEUE_UMASK};
+use crate::executor::spawn::Nursery;
 use crate::hosts::parse_list;
+use crate::limits;
 
 /// How long whoever looks after the job may take to hear of it: the queue tells the hosts of a job at the same time.
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -70,9 +72,12 @@ pub(super) fn be_confined(order: &Order) {
     }
 }
 
-/// Becomes on this host what the queue says that the job is: takes its file mode creation mask, and gives a sentence when
-/// this process is another user's.
-pub(super) fn be_its_users(order: &Order) -> Result<(), String> {
+/// Becomes on this host what the queue says that the job is: takes its file mode creation mask, gives its soft limits to the
+/// ranks, and gives a sentence when this process is another user's.
+pub(super) fn be_its_users(order: &Order, nursery: &mut Nursery) -> Result<(), String> {
+    if let Some(text) = variable(order, QUEUE_LIMITS) {
+        nursery.limit(&limits::decode(text));
+    }
     let umask = variable(order, QUEUE_UMASK).and_then(|text| u32::from_str_radix(text, 8).ok());
     if let Some(umask) = umask {
         // SAFETY: takes a number and cannot fail.

@@ -17,9 +17,9 @@ use crate::stepd::record::{self, Claim, End, Folder, Lock, Record, Seen};
 use crate::stepd::{cgroup, family};
 use crate::time::Stamp;
 use crate::{check, describe};
-use hpvm_launch::environment::{JOB_ID, MONITOR, NODELIST, QUEUE_UID, QUEUE_UMASK};
+use hpvm_launch::environment::{JOB_ID, MONITOR, NODELIST, QUEUE_LIMITS, QUEUE_UID, QUEUE_UMASK};
 use hpvm_launch::restart::COUNT;
-use hpvm_launch::sys;
+use hpvm_launch::{limits, sys};
 
 /// How often a supervisor is started that ends without claiming its job, before the job is given up.
 const TRIES: u32 = 5;
@@ -215,6 +215,9 @@ impl Settings {
         }
         if let Some(umask) = job.spec.umask {
             set(QUEUE_UMASK, format!("{umask:03o}"));
+        }
+        if !job.spec.limits.is_empty() {
+            set(QUEUE_LIMITS, limits::encode(&job.spec.limits));
         }
         if job.spec.max_restarts > 0 {
             set(COUNT, job.summary.restarts.to_string());

@@ -7,12 +7,11 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use super::cgroup::{self, Group};
-use super::limits;
 use super::order::Order;
 use crate::processors;
-use hpvm_launch::loss;
 use hpvm_launch::place::affinity;
 use hpvm_launch::sys;
+use hpvm_launch::{limits, loss};
 
 /// Starts the launcher; it is killed when the supervisor dies. Gives also where it tells of a host
 /// that was lost ([`lost`]).

@@ -10,7 +10,6 @@ pub mod cgroup;
 mod child;
 mod course;
 pub mod family;
-pub mod limits;
 pub mod order;
 mod output;
 pub mod over;

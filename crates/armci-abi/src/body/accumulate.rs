@@ -19,6 +19,12 @@ use hpvm_model::{fail, onesided};
 const SCRATCH: usize = 16 * 1024;
 /// Runs that go to a call at a time.
 const MANY: usize = 1024;
+/// Longest accumulate of one run that is no batch, bytes: its products have room on the stack.
+const SHORT: usize = 256;
+
+/// Products of a short accumulate, aligned as the longest number wants it.
+#[repr(C, align(16))]
+struct Products([u8; SHORT]);
 
 /// What is added: elements, and the factor.
 pub struct Sum {
@@ -168,6 +174,38 @@ impl<'a> Batch<'a> {
     }
 }
 
+/// Adds one run at once, without the lists of a batch. `None`: it is too long, or this process's own memory.
+///
+/// # Safety
+/// As for [`Batch::add`].
+unsafe fn add_short(
+    sum: &Sum,
+    local: *const u8,
+    there: &There,
+    len: usize,
+    now: bool,
+) -> Option<c_int> {
+    if len > SHORT || there.target.is_null() {
+        return None;
+    }
+    let mut products = Products([0; SHORT]);
+    let mut operand = local;
+    if !sum.one {
+        // SAFETY: the caller's promise.
+        let from = unsafe { core::slice::from_raw_parts(local, len) };
+        sum.element.scale(&sum.factor, from, &mut products.0[..len]);
+        operand = products.0.as_ptr();
+    }
+    // Products are gone when this returns.
+    let (wait, count) = (c_int::from(now || !sum.one), len / sum.number);
+    let (call, operand) = (onesided().accumulate, operand.cast());
+    // SAFETY: attached; the operand is valid until the operation is complete here.
+    let code = unsafe {
+        call(there.target, there.offset, sum.kind, Op::Sum, operand, count, null_mut(), wait)
+    };
+    Some(code)
+}
+
 /// # Safety
 /// The program's promises.
 unsafe fn add(
@@ -185,10 +223,17 @@ unsafe fn add(
     if len != 0 {
         s.accesses(process, dest.addr(), len, Access::Update);
         let there = s.shared(name, process, dest.addr(), len);
-        let mut batch = Batch::new(s, name, sum, process, when.now());
         // SAFETY: the program's promises; `there` has as many bytes.
-        unsafe { batch.add(source.cast(), &there, len) };
-        started = batch.end();
+        let code = unsafe { add_short(sum, source.cast(), &there, len, when.now()) };
+        started = match code {
+            Some(code) => s.note(name, process, code),
+            None => {
+                let mut batch = Batch::new(s, name, sum, process, when.now());
+                // SAFETY: as above.
+                unsafe { batch.add(source.cast(), &there, len) };
+                batch.end()
+            }
+        };
     }
     // SAFETY: the program's handle.
     unsafe { note(when, process, started) };

@@ -1,4 +1,4 @@
-//! Limits of a process, as a submitter's shell has them and as a job gets them.
+//! Limits of a process, as a submitter's shell has them and as a job gets them, on its first host and on further ones.
 
 use std::collections::BTreeMap;
 
@@ -43,6 +43,26 @@ pub fn prepared(limits: &BTreeMap<String, u64>) -> Vec<(u32, libc::rlimit)> {
     NAMES.iter().filter_map(of).collect()
 }
 
+/// Limits as a text, for other hosts of the job: `core=0,nofile=1024,stack=unlimited`.
+pub fn encode(limits: &BTreeMap<String, u64>) -> String {
+    let one = |(name, value): (&String, &u64)| match *value {
+        libc::RLIM_INFINITY => format!("{name}=unlimited"),
+        value => format!("{name}={value}"),
+    };
+    limits.iter().map(one).collect::<Vec<_>>().join(",")
+}
+
+/// What such a text says. What this host does not know, and what is none, is left out.
+pub fn decode(text: &str) -> BTreeMap<String, u64> {
+    let one = |part: &str| {
+        let (name, value) = part.split_once('=')?;
+        let known = NAMES.iter().any(|(other, _)| *other == name);
+        let value = if value == "unlimited" { libc::RLIM_INFINITY } else { value.parse().ok()? };
+        known.then(|| (name.to_string(), value))
+    };
+    text.split(',').filter_map(one).collect()
+}
+
 /// Sets them. Makes system calls only.
 pub fn set(limits: &[(u32, libc::rlimit)]) {
     for (resource, limit) in limits {
@@ -65,5 +85,14 @@ mod tests {
             assert_eq!(limit.rlim_cur, expected);
         }
         assert_eq!(unknown(&[("x".to_string(), 1)].into()), Some("x"));
+    }
+
+    #[test]
+    fn limits_come_back_from_their_text() {
+        let own = own();
+        assert_eq!(decode(&encode(&own)), own);
+        let all = [("core".to_string(), 0), ("stack".to_string(), u64::MAX)].into();
+        assert_eq!(encode(&all), "core=0,stack=unlimited");
+        assert_eq!(decode("core=0,colour=3,nofile,nproc=x,,stack=unlimited"), all);
     }
 }
