@@ -463,11 +463,8 @@ impl OneSided {
             // What has been sent there may not have been done.
             return Err(target.died());
         }
-        if let Some(asked) = self.queues.flushed_by(dst, &mut self.under_way)? {
-            return match self.under_way.is_done(asked) {
-                true => self.under_way.forget(asked).map(|()| None),
-                false => Ok(Some(asked)),
-            };
+        if let Some(id) = self.queues.flush_by_answers(dst, &mut self.under_way) {
+            return Ok(Some(id));
         }
         match self.queues.owes(dst) {
             true => self.start(fm, dst, Body::Flush, true),
