@@ -472,6 +472,12 @@ impl OneSided {
         }
     }
 
+    /// Whether all that has been asked of the owner of `target` takes effect before what is sent to it from now on arrives, so that who
+    /// tells it so need not wait for a flush.
+    pub fn precedes(&self, target: &Target) -> bool {
+        target.path == Path::Messages && self.queues.precedes(target.key.rank)
+    }
+
     /// Orders the loads and stores by which operations on mapped memory are done: earlier ones before later
     /// ones, and before whatever this process then tells others. Operations in packets to one rank are in order
     /// by themselves, except that the bytes of a get may be later ones.

@@ -131,23 +131,26 @@ fn a_flush_right_behind_one_operation_sends_nothing() {
     let local = to.as_mut_ptr().cast::<u8>();
     let sum = (Kind::U64, AtomicOp::Sum);
     for bytes in [8, 1024, 4096] {
-        // SAFETY: here and below, `to` lives longer than all operations.
+        // SAFETY: `to` lives longer than all operations.
         let put = |end: &mut End, target: &Target| unsafe {
             end.onesided.put(&mut end.fm, target, 0, local, bytes).expect("a put")
         };
         assert_eq!(packets_of(put), 1, "put of {bytes}");
+        // SAFETY: as above.
         let get = |end: &mut End, target: &Target| unsafe {
             end.onesided.get(&mut end.fm, target, 0, local, bytes).expect("a get")
         };
         assert_eq!(packets_of(get), 1, "get of {bytes}");
     }
     for fetch in [None, Some(local)] {
+        // SAFETY: as above.
         let update = |end: &mut End, target: &Target| unsafe {
             let (fm, operand) = (&mut end.fm, local);
             end.onesided.accumulate(fm, target, 0, sum.0, sum.1, operand, 1, fetch).expect("a sum")
         };
         assert_eq!(packets_of(update), 1, "sum, fetched: {}", fetch.is_some());
     }
+    // SAFETY: as above.
     let swap = |end: &mut End, target: &Target| unsafe {
         let fm = &mut end.fm;
         end.onesided.compare_and_swap(fm, target, 0, sum.0, local, local, local).expect("a swap")

@@ -24,6 +24,8 @@ pub(crate) struct Peer {
     pub unflushed: bool,
     /// A put or an update since the last flush has asked for an answer.
     pub has_asked: bool,
+    /// The last get is answered when so many packets have been.
+    last_get: u32,
     /// Flushes that wait for the answers to earlier packets, each until so many have been answered.
     flushes: VecDeque<(u32, OpId)>,
     /// What went wrong first with what it has sent since its last flush, to be told with the answer.
@@ -117,6 +119,12 @@ impl Queues {
         }
     }
 
+    /// Whether all that has been asked of `rank` takes effect there before what is sent to it from now on arrives: it has left, and
+    /// no get is among it, which reads when its answer leaves.
+    pub fn precedes(&self, rank: Rank) -> bool {
+        self.peers.get(&rank).is_none_or(|peer| peer.requests.is_empty() && !peer.gets())
+    }
+
     /// Sends a request unless others wait before it. True when all of it has left.
     pub fn start<T: Transport>(
         &mut self,
@@ -156,6 +164,15 @@ impl Queues {
 }
 
 impl Peer {
+    /// A get has been sent, and is the last of those that are unanswered.
+    pub fn note_get(&mut self) {
+        self.last_get = self.answered.wrapping_add(self.unanswered);
+    }
+
+    fn gets(&self) -> bool {
+        self.last_get.wrapping_sub(self.answered) as i32 > 0
+    }
+
     fn owes(&self) -> bool {
         self.unflushed || self.unanswered != 0 || !self.requests.is_empty()
     }

@@ -205,6 +205,7 @@ impl<T: Transport> Sender<'_, T> {
                 return Ok(Sent::Stalled);
             }
             self.asked(id, runs.staged.drain(..).map(|run| (run.local, run.len)));
+            self.peer.note_get();
         }
         Ok(Sent::All)
     }
