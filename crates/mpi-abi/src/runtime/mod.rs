@@ -398,6 +398,11 @@ fn install(world: World) {
 fn suspend() {
     // Relaxed: the thread that comes first afterwards finds out whether the engine runs again.
     GLOBAL.owner.store(0, Ordering::Relaxed);
+    close();
+}
+
+/// Lets nobody into the engine any more. Who is inside it, or waits to come in again, goes on.
+fn close() {
     // Release pairs with the acquire in `enter`, for order with a later `resume`.
     GLOBAL.running.store(false, Ordering::Release);
 }
