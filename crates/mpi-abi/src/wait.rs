@@ -371,6 +371,7 @@ impl Entered {
         }
         self.leader = true;
         // Not instead of rest: both count steps, and in step they would keep the leader from ever sleeping.
+        self.count_step();
         if self.policy.lets_threads_in() {
             self.hand_over();
         }

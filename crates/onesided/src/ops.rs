@@ -463,16 +463,19 @@ impl OneSided {
             // What has been sent there may not have been done.
             return Err(target.died());
         }
-        if let Some(asked) = self.queues.flushed_by(dst, &mut self.under_way)? {
-            return match self.under_way.is_done(asked) {
-                true => self.under_way.forget(asked).map(|()| None),
-                false => Ok(Some(asked)),
-            };
+        if let Some(id) = self.queues.flush_by_answers(dst, &mut self.under_way) {
+            return Ok(Some(id));
         }
         match self.queues.owes(dst) {
             true => self.start(fm, dst, Body::Flush, true),
             false => self.under_way.take_lost(dst).map(|()| None),
         }
+    }
+
+    /// Whether all that has been asked of the owner of `target` takes effect before what is sent to it from now on arrives, so that who
+    /// tells it so need not wait for a flush.
+    pub fn precedes(&self, target: &Target) -> bool {
+        target.path == Path::Messages && self.queues.precedes(target.key.rank)
     }
 
     /// Orders the loads and stores by which operations on mapped memory are done: earlier ones before later

@@ -203,6 +203,14 @@ impl UnderWay {
         }
     }
 
+    /// Nobody asks for the operation, which is not done. What goes wrong with it is told by the next flush.
+    pub fn leave(&mut self, id: OpId) {
+        if let Some(operation) = self.get_mut(id) {
+            operation.forgotten = true;
+        }
+        self.clean(id);
+    }
+
     pub fn is_done(&self, id: OpId) -> bool {
         self.get(id).is_none_or(Operation::is_done)
     }

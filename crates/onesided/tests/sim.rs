@@ -4,8 +4,9 @@
 mod common;
 mod model;
 
-use hpvm_onesided::Allowed;
-use hpvm_sim::{Config, Reads};
+use hpvm_fm::Fm;
+use hpvm_onesided::{Allowed, AtomicOp, Kind, OneSided, OpId, Target};
+use hpvm_sim::{Config, Network, Reads, SimTransport, Turn};
 use model::{Job, run};
 
 /// Seeds of a test: `most`, or what the environment says.
@@ -64,4 +65,95 @@ fn with_a_death() {
         let config = Config::random(size, seed);
         run(config, Job { allowed: MESSAGES, operations: 60, kill });
     }
+}
+
+/// An end of a pair: what it has under way, and the packets that have come to it.
+struct End {
+    fm: Fm<SimTransport>,
+    onesided: OneSided,
+    awaits: Option<OpId>,
+    packets: usize,
+}
+
+impl End {
+    fn turn(&mut self) -> Turn {
+        let onesided = &mut self.onesided;
+        let packets = self.fm.extract(4096, |src, head, data| {
+            onesided.on_packet(src, head, data).expect("correct packets");
+        });
+        self.packets += packets.expect("a network that works");
+        self.onesided.drain(&mut self.fm);
+        if let Some(id) = self.awaits.take_if(|id| self.onesided.is_done(*id)) {
+            self.onesided.forget(id).expect("a flush without a fault");
+            return Turn::Done;
+        }
+        Turn::Idle
+    }
+}
+
+/// Starts one operation at a target that is reached in messages, flushes it, and says how many packets came there.
+fn packets_of(start: impl FnOnce(&mut End, &Target) -> Option<OpId>) -> usize {
+    let network = Network::new(Config::calm(2));
+    let mut ends: Vec<End> = network
+        .endpoints()
+        .into_iter()
+        .map(|endpoint| {
+            let fm = Fm::new(endpoint);
+            let mut onesided = OneSided::new(fm.rank());
+            onesided.set_allowed(MESSAGES);
+            End { fm, onesided, awaits: None, packets: 0 }
+        })
+        .collect();
+    let mut memory = [7u64; 1024];
+    let owner = &mut ends[1];
+    // SAFETY: the memory lives longer than both ends.
+    let key = unsafe { owner.onesided.expose(&mut owner.fm, memory.as_mut_ptr().cast(), 8192, 0) };
+    let origin = &mut ends[0];
+    let target = origin.onesided.attach(&mut origin.fm, &key).expect("a way");
+    if let Some(id) = start(origin, &target) {
+        origin.onesided.forget(id).expect("it is under way");
+    }
+    origin.awaits = origin.onesided.flush(&mut origin.fm, &target).expect("a flush");
+    assert!(origin.awaits.is_some());
+    let mut over = false;
+    network.run(1_000_000, &mut ends, |_, end| {
+        let turn = end.turn();
+        over |= turn == Turn::Done;
+        if over { Turn::Done } else { turn }
+    });
+    ends[1].packets
+}
+
+/// The answer to an operation tells what a flush behind it would ask.
+#[test]
+fn a_flush_right_behind_one_operation_sends_nothing() {
+    let mut to = [0u64; 512];
+    let local = to.as_mut_ptr().cast::<u8>();
+    let sum = (Kind::U64, AtomicOp::Sum);
+    for bytes in [8, 1024, 4096] {
+        // SAFETY: `to` lives longer than all operations.
+        let put = |end: &mut End, target: &Target| unsafe {
+            end.onesided.put(&mut end.fm, target, 0, local, bytes).expect("a put")
+        };
+        assert_eq!(packets_of(put), 1, "put of {bytes}");
+        // SAFETY: as above.
+        let get = |end: &mut End, target: &Target| unsafe {
+            end.onesided.get(&mut end.fm, target, 0, local, bytes).expect("a get")
+        };
+        assert_eq!(packets_of(get), 1, "get of {bytes}");
+    }
+    for fetch in [None, Some(local)] {
+        // SAFETY: as above.
+        let update = |end: &mut End, target: &Target| unsafe {
+            let (fm, operand) = (&mut end.fm, local);
+            end.onesided.accumulate(fm, target, 0, sum.0, sum.1, operand, 1, fetch).expect("a sum")
+        };
+        assert_eq!(packets_of(update), 1, "sum, fetched: {}", fetch.is_some());
+    }
+    // SAFETY: as above.
+    let swap = |end: &mut End, target: &Target| unsafe {
+        let fm = &mut end.fm;
+        end.onesided.compare_and_swap(fm, target, 0, sum.0, local, local, local).expect("a swap")
+    };
+    assert_eq!(packets_of(swap), 1, "swap");
 }

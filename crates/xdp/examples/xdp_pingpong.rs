@@ -1,7 +1,8 @@
 //! The floor of AF_XDP between two hosts: datagrams go back and forth, with nothing above them.
 //!
 //! `xdp_pingpong DEVICE OWN [PEER]`: with PEER it begins, and prints the median of the time one way for some
-//! lengths; without, it answers until a datagram of one byte comes. With XDP_MODE=udp the same by UDP, with generic in the
+//! lengths, and how many datagrams of 80 bytes leave in a second, in windows of 64 that are answered once, so many in a system
+//! call; without, it answers until a datagram of one byte comes. With XDP_MODE=udp the same by UDP, with generic in the
 //! mode that every driver has.
 
 use hpvm_xdp::netlink::Netlink;
@@ -11,6 +12,11 @@ use std::time::{Duration, Instant};
 
 const PORT: u16 = 7777;
 const ROUNDS: usize = 30_000;
+const WINDOWS: usize = 3000;
+const WINDOW: usize = 64;
+const IN_WINDOW: usize = 80;
+/// The first byte of what is not answered.
+const UNANSWERED: u8 = 255;
 
 struct End {
     xdp: Option<Xdp>,
@@ -20,11 +26,28 @@ struct End {
 
 impl End {
     fn send(&mut self, to: SocketAddr, bytes: &[u8]) {
+        self.send_run(to, bytes, bytes.len());
+    }
+
+    /// Sends datagrams of `segment` bytes; past the kernel in one call of it.
+    fn send_run(&mut self, to: SocketAddr, bytes: &[u8], segment: usize) {
         let now = self.start.elapsed().as_nanos() as u64;
-        let taken = self.xdp.as_mut().map_or(0, |xdp| xdp.send(now, (to, 0), bytes, bytes.len()));
-        if taken == 0 {
-            self.socket.send_to(bytes, to).expect("the socket has room");
+        let taken = self.xdp.as_mut().map_or(0, |xdp| xdp.send(now, (to, 0), bytes, segment));
+        for datagram in bytes[taken..].chunks(segment) {
+            self.socket.send_to(datagram, to).expect("the socket has room");
         }
+    }
+
+    /// Millions of datagrams in a second, `run` of them in a call.
+    fn rate(&mut self, peer: SocketAddr, buffer: &mut [u8], run: usize) -> f64 {
+        let bytes = vec![UNANSWERED; run * IN_WINDOW];
+        let start = Instant::now();
+        for _ in 0..WINDOWS {
+            (0..WINDOW / run).for_each(|_| self.send_run(peer, &bytes, IN_WINDOW));
+            self.send(peer, &[8; 8]);
+            assert_eq!(self.receive(buffer).0, 8);
+        }
+        (WINDOWS * WINDOW) as f64 / 1e6 / start.elapsed().as_secs_f64()
     }
 
     fn receive(&mut self, buffer: &mut [u8]) -> (usize, SocketAddr) {
@@ -82,8 +105,10 @@ fn main() {
                 eprintln!("{:?}", end.xdp.as_ref().map(|xdp| (xdp.tally, xdp.lost())));
                 return;
             }
-            let bytes = buffer[..len].to_vec();
-            end.send(from, &bytes);
+            if buffer[0] != UNANSWERED {
+                let bytes = buffer[..len].to_vec();
+                end.send(from, &bytes);
+            }
         }
     };
     let peer = SocketAddr::new(peer.parse().expect("the peer's address"), PORT);
@@ -99,6 +124,9 @@ fn main() {
         }
         times.sort_unstable();
         println!("{len} {:.3}", times[ROUNDS / 2] as f64 / 2000.0);
+    }
+    for run in [1, 4, 16] {
+        println!("{run} in a call: {:.3} million/s", end.rate(peer, &mut buffer, run));
     }
     end.send(peer, b"x");
     eprintln!("{:?}", end.xdp.as_ref().map(|xdp| (xdp.tally, xdp.lost())));

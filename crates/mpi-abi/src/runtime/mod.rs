@@ -81,6 +81,8 @@ struct Global {
     /// Threads that wait for the lock, and times that it was had.
     queued: AtomicU32,
     had: AtomicU32,
+    /// Progress steps of waiting threads that hold `lock`, which alone write it. Read without the lock: whether they go on.
+    steps: AtomicU32,
     /// Counts what leaders had to say; followers wait for a change (see `wait`). Held for a moment only, so
     /// that a follower, once woken, queues for `lock` as every other thread does.
     turn: Mutex<u64>,
@@ -109,6 +111,7 @@ static GLOBAL: Global = Global {
     lock: Mutex::new(()),
     queued: AtomicU32::new(0),
     had: AtomicU32::new(0),
+    steps: AtomicU32::new(0),
     turn: Mutex::new(0),
     turnover: Condvar::new(),
     owner: AtomicUsize::new(0),
@@ -293,6 +296,12 @@ impl Entered {
         self.lock.is_some()
     }
 
+    /// A waiting thread has made a progress step.
+    pub(crate) fn count_step(&self) {
+        // Relaxed, both: only the holder of the lock writes it, and it orders nothing.
+        GLOBAL.steps.store(steps().wrapping_add(1), Ordering::Relaxed);
+    }
+
     /// Lets one of the threads in that wait for the lock, if there is one. A mutex is not fair: whoever unlocks it and
     /// locks it again has it, so this thread stays away until another has had it, or [`HAND_OVER`] has passed.
     pub(crate) fn hand_over(&mut self) {
@@ -327,6 +336,11 @@ impl Entered {
         *turn() += 1;
         GLOBAL.turnover.notify_all();
     }
+}
+
+/// Progress steps of threads that wait, counted where several may be in the engine.
+fn steps() -> u32 {
+    GLOBAL.steps.load(Ordering::Relaxed) // relaxed: see `count_step`
 }
 
 fn turn() -> MutexGuard<'static, u64> {
@@ -384,6 +398,11 @@ fn install(world: World) {
 fn suspend() {
     // Relaxed: the thread that comes first afterwards finds out whether the engine runs again.
     GLOBAL.owner.store(0, Ordering::Relaxed);
+    close();
+}
+
+/// Lets nobody into the engine any more. Who is inside it, or waits to come in again, goes on.
+fn close() {
     // Release pairs with the acquire in `enter`, for order with a later `resume`.
     GLOBAL.running.store(false, Ordering::Release);
 }

@@ -6,8 +6,8 @@
 //!
 //! The thread enters the engine as any thread of the program does (see `intrude` in the module above). It sleeps on
 //! the doorbell while the program computes. A thread of the program that sleeps there itself comes first: then this
-//! one waits until that one has left. While calls of the program make progress, it only looks now and then whether
-//! they have ceased. It runs no function of the program.
+//! one waits until that one has left. While calls of the program make progress, it only looks now and then, from outside
+//! the engine, whether they have ceased. It runs no function of the program.
 
 use super::{Entered, enter};
 use crate::say::say;
@@ -15,11 +15,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Steps in vain after which it sleeps: the next packet of an operation comes soon after the last.
+/// Steps in vain after which it sleeps: the next packet of an operation comes soon after the last. It does not yield between them:
+/// where the program computes on the same processor Linux gives that a whole slice for a yield, and whoever waits for us waits for
+/// the end of it, while a sleeper that is woken has the processor at once.
 const IDLE_STEPS: u32 = 32;
-/// Time between two looks while calls of the program make progress. The first operation after the last call waits as
-/// long at most.
+/// Time between two looks while calls of the program make progress; twice as long after each look that finds that they go on. The
+/// first operation after the last call waits as long at most, so no longer than the calls have gone on before, and this.
 const BETWEEN_LOOKS: Duration = Duration::from_micros(200);
+/// The longest. A look takes some 15 us of the processor on a virtual machine: a timer and two changes of thread.
+const BETWEEN_LOOKS_AT_MOST: Duration = Duration::from_micros(1600);
 /// Longest sleep on the doorbell: bounds what a lost wake-up could cost.
 const LONGEST: Duration = Duration::from_secs(1);
 
@@ -34,6 +38,20 @@ pub struct ProgressThread {
 
 /// What the engine has done so far: tells whether others than this thread have used it.
 type Mark = [u64; 4];
+
+/// Stays away while waiting threads of the program make steps, from which an entry would take the engine.
+fn stay_away(ends: &AtomicBool) {
+    let mut pause = BETWEEN_LOOKS;
+    loop {
+        let before = super::steps();
+        std::thread::sleep(pause);
+        // Relaxed: see `adjust_progress_thread`.
+        if super::steps() == before || ends.load(Ordering::Relaxed) || !super::is_running() {
+            return;
+        }
+        pause = (2 * pause).min(BETWEEN_LOOKS_AT_MOST);
+    }
+}
 
 /// Where the thread stands.
 struct Watch {
@@ -89,12 +107,12 @@ impl Entered {
         });
         // One-sided operations of other hosts' memory complete no request and are no packets of this host: the steps of a
         // call that waits for them tell.
-        let steps = u64::from(self.policy.steps());
+        let steps = u64::from(super::steps());
         [self.process.completions(), packets[0], packets[1], steps]
     }
 
     /// One look of the thread. False: the engine can't go on.
-    fn serve(&mut self, watch: &mut Watch) -> bool {
+    fn serve(&mut self, watch: &mut Watch, ends: &AtomicBool) -> bool {
         let others = self.mark() != watch.mark;
         let Ok(moved) = self.step() else { return false };
         if !self.objects.stripe_owners.is_empty() {
@@ -111,9 +129,9 @@ impl Entered {
             self.follow(LONGEST);
             self.followers -= 1;
         } else if others {
-            self.outside(|| std::thread::sleep(BETWEEN_LOOKS));
+            self.outside(|| stay_away(ends));
         } else if watch.idle < IDLE_STEPS {
-            self.outside(std::thread::yield_now);
+            self.hand_over();
         } else {
             self.sleep_on_bell();
         }
@@ -143,7 +161,7 @@ fn run(ends: &AtomicBool) {
     let Ok(mut w) = enter() else { return };
     // Relaxed: see `adjust_progress_thread`. When the engine can't go on, calls of the program find out the same, and
     // tell the program.
-    while !ends.load(Ordering::Relaxed) && super::is_running() && w.serve(&mut watch) {}
+    while !ends.load(Ordering::Relaxed) && super::is_running() && w.serve(&mut watch, ends) {}
 }
 
 /// Runs `f` with all signals blocked for the calling thread: a thread that it starts keeps them so.

@@ -2,7 +2,7 @@
 
 use super::meet::{self, manager};
 use super::tables;
-use super::{Entered, World, enter, install, is_running, resume, suspend};
+use super::{Entered, World, close, enter, install, is_running, resume, suspend};
 use crate::object::Objects;
 use hpvm_job::{Job, Settings};
 use hpvm_mpi::engine::wait_policy::WaitPolicy;
@@ -119,6 +119,9 @@ pub fn finish(used: Use) -> Result<()> {
         if *uses == 1
             && let Some(mut m) = w.job.manager.take()
         {
+            // The thread that makes progress waits for the engine, and comes in before `suspend`: what it receives then might make it
+            // ask for the card of a rank, which who has finalized must not.
+            close();
             m.finalize().map_err(manager)?;
             // The connection stays open until exit: its end tells the manager that we are gone.
             std::mem::forget(m);

@@ -131,11 +131,6 @@ impl WaitPolicy {
         WaitPolicy { oversubscribed, spans_hosts, ..WaitPolicy::default() }
     }
 
-    /// Progress steps of threads that wait; they are counted where several threads may be in the engine.
-    pub fn steps(&self) -> u32 {
-        self.steps
-    }
-
     /// Polls that are worth doing before anything else.
     #[inline(always)]
     pub fn polls(&self) -> u32 {

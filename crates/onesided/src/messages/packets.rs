@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | PUT | region | with `ASKS` operation of the sender, then runs: offset, length, bytes |
 //! | GET | operation of the sender | region, then runs: offset, length |
-//! | UPDATE | operation of the sender, or 0 | region, kind, operation, then runs: offset, bytes of elements, operands |
+//! | UPDATE | operation of the sender, or 0; it fetches unless it has `ASKS` | region, kind, operation, then runs: offset, bytes of elements, operands |
 //! | SWAP | operation of the sender | region, kind, offset, compare, swap |
 //! | FLUSH | operation of the sender | |
 //! | ANSWER | operation of the receiver | bytes; or, with `FAILED`, a fault |
@@ -28,7 +28,7 @@ pub(crate) const MESSAGE: u8 = PUT + 6;
 
 /// In the flags of an ANSWER: the operation was not done, or an earlier one of those that a FLUSH asks for.
 pub(crate) const FAILED: u8 = 4;
-/// In the flags of a PUT: a FLUSH that comes with it.
+/// In the flags of a PUT or an UPDATE: a FLUSH that comes with it.
 pub(crate) const ASKS: u8 = 4;
 
 /// Bytes of a number.

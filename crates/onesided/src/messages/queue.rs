@@ -17,12 +17,17 @@ use std::collections::{BTreeMap, VecDeque};
 pub(crate) struct Peer {
     pub requests: VecDeque<Request>,
     pub answers: VecDeque<Answer>,
-    /// Packets of ours that it has not answered.
+    /// Packets of ours that it has not answered, and those that it has: answers come in the order of what they answer. Wraps.
     pub unanswered: u32,
-    /// Something has been sent that changes its memory, since the last flush.
+    answered: u32,
+    /// Something has been sent since the last flush of which no answer tells whether it has been done.
     pub unflushed: bool,
-    /// The put since the last flush that has asked for an answer: who flushes when nothing else has been sent waits for that.
-    pub asked: Option<OpId>,
+    /// A put or an update since the last flush has asked for an answer.
+    pub has_asked: bool,
+    /// The last get is answered when so many packets have been.
+    last_get: u32,
+    /// Flushes that wait for the answers to earlier packets, each until so many have been answered.
+    flushes: VecDeque<(u32, OpId)>,
     /// What went wrong first with what it has sent since its last flush, to be told with the answer.
     pub fault: Option<super::packets::Fault>,
     /// Its process has died: nothing is sent to it, and nothing is expected of it any more.
@@ -85,18 +90,39 @@ impl Queues {
         !self.peers.is_empty() && self.peers.get(&rank).is_some_and(Peer::owes)
     }
 
-    /// What a flush of `rank` has to wait for, without a packet of its own. `None`: it needs one.
-    pub fn flushed_by(&mut self, rank: Rank, under_way: &mut UnderWay) -> Result<Option<OpId>> {
-        let Some(peer) = self.peers.get_mut(&rank) else { return Ok(None) };
-        let Some(asked) = peer.asked.take() else { return Ok(None) };
-        // Nothing behind it, and of what is unanswered it is all.
-        let last = !peer.unflushed
-            && peer.requests.is_empty()
-            && peer.unanswered == u32::from(!under_way.is_done(asked));
-        if last {
-            return Ok(Some(asked));
+    /// A flush of `rank` that sends nothing: all that has been sent is answered anyhow, and done when it is. `None`: it needs a
+    /// packet, or there is nothing to wait for.
+    pub fn flush_by_answers(&mut self, rank: Rank, under_way: &mut UnderWay) -> Option<OpId> {
+        let peer = self.peers.get_mut(&rank)?;
+        peer.has_asked = false;
+        if peer.unflushed || !peer.requests.is_empty() || peer.unanswered == 0 {
+            return None;
         }
-        under_way.forget(asked).map(|()| None)
+        let id = under_way.insert(rank);
+        under_way.packet_sent(id, core::iter::empty());
+        under_way.sent(id);
+        peer.flushes.push_back((peer.answered.wrapping_add(peer.unanswered), id));
+        Some(id)
+    }
+
+    /// `rank` has answered a packet, the first of those that were unanswered.
+    pub fn answered(&mut self, rank: Rank, under_way: &mut UnderWay) {
+        let peer = self.peer(rank);
+        peer.unanswered = peer.unanswered.saturating_sub(1);
+        peer.answered = peer.answered.wrapping_add(1);
+        while let Some((last, id)) = peer.flushes.front().copied()
+            && last == peer.answered
+        {
+            peer.flushes.pop_front();
+            // False where the peer has named it, although it was asked for nothing: it is done already.
+            under_way.answer(id, rank, &[], true);
+        }
+    }
+
+    /// Whether all that has been asked of `rank` takes effect there before what is sent to it from now on arrives: it has left, and
+    /// no get is among it, which reads when its answer leaves.
+    pub fn precedes(&self, rank: Rank) -> bool {
+        self.peers.get(&rank).is_none_or(|peer| peer.requests.is_empty() && !peer.gets())
     }
 
     /// Sends a request unless others wait before it. True when all of it has left.
@@ -138,6 +164,15 @@ impl Queues {
 }
 
 impl Peer {
+    /// A get has been sent, and is the last of those that are unanswered.
+    pub fn note_get(&mut self) {
+        self.last_get = self.answered.wrapping_add(self.unanswered);
+    }
+
+    fn gets(&self) -> bool {
+        self.last_get.wrapping_sub(self.answered) as i32 > 0
+    }
+
     fn owes(&self) -> bool {
         self.unflushed || self.unanswered != 0 || !self.requests.is_empty()
     }

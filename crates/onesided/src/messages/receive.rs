@@ -62,6 +62,10 @@ impl OneSided {
         }
         let outcome = match head.handler {
             PUT => return self.on_any_put(src, head, data),
+            UPDATE if head.flags & ASKS != 0 => {
+                let done = self.on_update(0, data).map(drop);
+                return self.done(src, done, Some(operation));
+            }
             GET => self.on_get(operation, data).map(Some),
             UPDATE => self.on_update(operation, data),
             SWAP => self.on_swap(operation, data).map(Some),
@@ -95,16 +99,20 @@ impl OneSided {
             }
             _ => (0, data),
         };
-        match self.on_put(RegionName::of_word(head.imm), runs) {
+        let done = self.on_put(RegionName::of_word(head.imm), runs);
+        self.done(src, done, asks.then_some(operation))
+    }
+
+    /// What has no answer of its own has been done, or not, and comes with a flush if that is named.
+    fn done(&mut self, src: Rank, outcome: Applied<()>, flush: Option<u64>) -> Result<(), String> {
+        match outcome {
             Ok(()) => {}
             Err(Refusal::Fault(fault)) => {
                 self.queues.peer(src).fault.get_or_insert(fault);
             }
             Err(Refusal::Violation(text)) => return Err(text),
         }
-        if !asks {
-            return Ok(());
-        }
+        let Some(operation) = flush else { return Ok(()) };
         let answer = self.on_flush(src, operation);
         self.owe(src, answer)
     }
@@ -241,8 +249,9 @@ impl OneSided {
                 head.imm
             ));
         }
-        let peer = self.queues.peer(src);
-        peer.unanswered = peer.unanswered.saturating_sub(u32::from(last));
+        if last {
+            self.queues.answered(src, &mut self.under_way);
+        }
         Ok(())
     }
 

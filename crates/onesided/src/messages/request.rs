@@ -85,9 +85,9 @@ impl Request {
     }
 }
 
-/// Bytes of runs with which a put asks for an answer: shorter than the smallest packet, so that a word more fits, and what takes
-/// hardly longer than the FLUSH that this spares.
-const SHORT_PUT: usize = crate::messages::MIN_PACKET - WORD;
+/// Bytes of runs with which a put or an update asks for an answer, which spares the FLUSH that may follow. Of a longer one a later packet
+/// would need it all the same.
+const SHORT: usize = 4096 + RUN + 2 * WORD;
 
 /// What it takes to send packets to one rank.
 struct Sender<'a, T> {
@@ -132,12 +132,14 @@ impl<T: Transport> Sender<'_, T> {
 
     /// `alone`: nobody waits for the put, so it may be the last one before a flush.
     fn put(&mut self, target: &Target, runs: &mut Cursor<Run>, alone: bool) -> Result<Sent> {
-        let room = Room { bytes: self.fm.limits().packet, head: RUN, element: 1, carries: true };
+        // One word is for the operation that asks.
+        let bytes = self.fm.limits().packet - WORD;
+        let room = Room { bytes, head: RUN, element: 1, carries: true };
         let head = head(PUT, RegionName::from(&target.key).word());
         while runs.stage(room, |run| target.check(run.offset, run.len))? {
             let len = runs.staged.iter().map(|run| RUN + run.len).sum();
             let staged = &runs.staged;
-            if alone && len <= SHORT_PUT && self.may_flush() {
+            if alone && len <= SHORT && self.may_flush() {
                 if !self.put_and_flush(head, staged, len) {
                     return Ok(Sent::Stalled);
                 }
@@ -155,23 +157,31 @@ impl<T: Transport> Sender<'_, T> {
     /// Whether a flush with the next packet would cover all that has been sent, and there has been none since the last one: a second
     /// answer for puts in a row would be in vain.
     fn may_flush(&self) -> bool {
-        !self.peer.unflushed && self.peer.asked.is_none() && self.may_ask()
+        !self.peer.unflushed && !self.peer.has_asked && self.may_ask()
     }
 
     /// Sends a put with a flush. True when it has left.
     fn put_and_flush(&mut self, head: Head, runs: &[Run], len: usize) -> bool {
+        self.ask(|sender, id| {
+            let head = Head { flags: head.flags | ASKS, ..head };
+            sender.packet(head, WORD + len, |out| {
+                let mut out = Writer(out);
+                out.word(id.word());
+                write_runs(out, runs, true);
+            })
+        })
+    }
+
+    /// Sends a packet that asks for an answer which nobody waits for but a flush. True when it has left.
+    fn ask(&mut self, send: impl FnOnce(&mut Self, OpId) -> bool) -> bool {
         let id = self.under_way.insert(self.dst);
-        let head = Head { flags: head.flags | ASKS, ..head };
-        let sent = self.packet(head, WORD + len, |out| {
-            let mut out = Writer(out);
-            out.word(id.word());
-            write_runs(out, runs, true);
-        });
+        let sent = send(self, id);
         match sent {
             true => {
                 self.asked(Some(id), core::iter::empty());
-                self.peer.asked = Some(id);
+                self.peer.has_asked = true;
                 self.under_way.sent(id);
+                self.under_way.leave(id);
             }
             false => self.under_way.drop_unsent(id),
         }
@@ -195,6 +205,7 @@ impl<T: Transport> Sender<'_, T> {
                 return Ok(Sent::Stalled);
             }
             self.asked(id, runs.staged.drain(..).map(|run| (run.local, run.len)));
+            self.peer.note_get();
         }
         Ok(Sent::All)
     }
@@ -211,6 +222,7 @@ impl<T: Transport> Sender<'_, T> {
         let bytes = if fetches { limit.min(MAX_FETCHED) } else { limit };
         // A NoOp has no operands, but its answer must fit as well.
         let room = Room { bytes: bytes.max(RUN + size), head: RUN, element: size, carries: true };
+        let alone = id.is_none();
         let id = id.filter(|_| fetches);
         let head = head(UPDATE, id.map_or(0, OpId::word));
         let region = RegionName::from(&target.key).word();
@@ -233,10 +245,20 @@ impl<T: Transport> Sender<'_, T> {
                     unsafe { mapped::copy(part.operand, to.as_mut_ptr(), to.len()) };
                 }
             };
-            if (fetches && !self.may_ask()) || !self.packet(head, len, fill) {
+            let sent = if alone && len <= SHORT && self.may_flush() {
+                self.ask(|sender, id| {
+                    let head = Head { flags: head.flags | ASKS, imm: id.word(), ..head };
+                    sender.packet(head, len, fill)
+                })
+            } else {
+                let sent = (!fetches || self.may_ask()) && self.packet(head, len, fill);
+                // The answer to one that fetches tells that it has been done.
+                self.peer.unflushed |= sent && !fetches;
+                sent
+            };
+            if !sent {
                 return Ok(Sent::Stalled);
             }
-            self.peer.unflushed = true;
             match fetches {
                 true => self
                     .asked(id, updates.staged.drain(..).map(|part| (part.fetch, part.bytes(size)))),
@@ -261,7 +283,6 @@ impl<T: Transport> Sender<'_, T> {
         if !self.may_ask() || !self.packet(head, 3 * WORD + 2 * size, fill) {
             return Sent::Stalled;
         }
-        self.peer.unflushed = true;
         self.asked(id, core::iter::once((swap.result, size)));
         Sent::All
     }

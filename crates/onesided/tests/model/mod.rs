@@ -104,6 +104,8 @@ struct Machine {
     mirrors: Vec<Vec<u8>>,
     pending: Vec<Pending>,
     flushes: Vec<OpId>,
+    /// Whether operations are flushed while they are under way, or when they are done.
+    early: bool,
     left: u32,
     /// What the next compare-and-swap at each rank compares with.
     expects: Vec<u64>,
@@ -167,6 +169,7 @@ impl Machine {
             mirrors: vec![vec![0; SLOT * SLOTS]; size as usize],
             pending: Vec::new(),
             flushes: Vec::new(),
+            early: false,
             left: job.operations,
             expects: vec![0; size as usize],
             finished: false,
@@ -222,7 +225,8 @@ impl Machine {
     /// Starts operations, then flushes them, then looks at what they came to.
     fn advance(&mut self) -> bool {
         let onesided = &mut self.onesided;
-        if self.pending.iter().any(|p| p.id.is_some_and(|id| !onesided.is_done(id))) {
+        let under_way = self.pending.iter().any(|p| p.id.is_some_and(|id| !onesided.is_done(id)));
+        if under_way && !self.early {
             return false;
         }
         if !self.flushes.is_empty() {
@@ -232,6 +236,7 @@ impl Machine {
             for id in std::mem::take(&mut self.flushes) {
                 onesided.forget(id).unwrap_or_else(|e| panic!("seed {}: {e}", self.seed));
             }
+            assert!(!under_way, "seed {}: a flush ended before what it flushes", self.seed);
         } else if !self.pending.is_empty() && self.flush() {
             return true;
         }
@@ -243,6 +248,7 @@ impl Machine {
         let batch = self.rng.u32(1..=8).min(self.left);
         self.left -= batch;
         let mut used = Vec::new();
+        self.early = self.rng.bool();
         (0..batch).for_each(|_| self.start(&mut used));
         true
     }

@@ -17,10 +17,32 @@ fn begin(w: &mut Entered, window: &WinObject, rank: usize) -> Result<Option<OpId
     begun.map_err(|failure| refused(window, rank, &failure))
 }
 
-/// Waits until all operations of this rank at `rank` have taken effect there.
-#[inline]
-pub(super) fn one(w: &mut Entered, window: &WinObject, rank: usize) -> Result<()> {
-    match begin(w, window, rank)? {
+/// Waits until all operations of this rank at `rank` have taken effect there, and `tell`s it so: before that is known, where what is sent
+/// to it arrives later anyhow.
+pub(super) fn one_and_tell(
+    w: &mut Entered,
+    window: &WinObject,
+    rank: usize,
+    tell: impl FnOnce(&mut Entered),
+) -> Result<()> {
+    let begun = begin(w, window, rank);
+    if w.process.onesided().1.precedes(&window.peers[rank].target) {
+        tell(w);
+        return end(w, window, rank, begun);
+    }
+    let flushed = end(w, window, rank, begun);
+    tell(w);
+    flushed
+}
+
+/// Waits for a flush that has begun, if there is one.
+fn end(
+    w: &mut Entered,
+    window: &WinObject,
+    rank: usize,
+    begun: Result<Option<OpId>>,
+) -> Result<()> {
+    match begun? {
         None => Ok(()),
         Some(op) => finish(w, window, &[(rank, op)]),
     }
@@ -40,7 +62,7 @@ fn finish(w: &mut Entered, window: &WinObject, begun: &[(usize, OpId)]) -> Resul
     result
 }
 
-/// As `one`, for the given ranks, all at a time.
+/// Waits until all operations of this rank at the given ones have taken effect there.
 pub(super) fn these(
     w: &mut Entered,
     window: &WinObject,
@@ -53,7 +75,34 @@ pub(super) fn these(
     if begun.is_empty() { Ok(()) } else { finish(w, window, &begun) }
 }
 
-/// As `one`, for all ranks.
+/// As `one_and_tell`, for the given ranks, all at a time.
+pub(super) fn these_and_tell(
+    w: &mut Entered,
+    window: &WinObject,
+    ranks: &[u32],
+    mut tell: impl FnMut(&mut Entered, u32),
+) -> Result<()> {
+    let (mut begun, mut told, mut result) = (Vec::new(), Vec::new(), Ok(()));
+    for rank in ranks {
+        match begin(w, window, *rank as usize) {
+            Ok(op) => begun.extend(op.map(|op| (*rank as usize, op))),
+            Err(error) => result = result.and(Err(error)),
+        }
+        if w.process.onesided().1.precedes(&window.peers[*rank as usize].target) {
+            tell(w, *rank);
+            told.push(*rank);
+        }
+    }
+    if !begun.is_empty() {
+        result = result.and(finish(w, window, &begun));
+    }
+    w.process.onesided().1.fence();
+    // Also after an error: they would wait for ever. Those of a group are ascending.
+    ranks.iter().filter(|rank| told.binary_search(rank).is_err()).for_each(|rank| tell(w, *rank));
+    result
+}
+
+/// As `these`, for all ranks.
 pub(super) fn everywhere(w: &mut Entered, window: &WinObject) -> Result<()> {
     let (_, onesided) = w.process.onesided();
     onesided.fence();

@@ -201,11 +201,13 @@ pub unsafe fn win_unlock(rank: c_int, win: MPI_Win) -> c_int {
         let held = window.epochs.borrow().held_by_lock(rank)?;
         let flushed = match held {
             // Loads and stores come before the release of the lock.
-            Held::Shared | Held::Exclusive if window.is_mapped(rank) => Ok(()),
-            _ => flush::one(w, &window, rank),
+            Held::Shared | Held::Exclusive if window.is_mapped(rank) => {
+                give_back(w, &window, rank, held);
+                Ok(())
+            }
+            _ => flush::one_and_tell(w, &window, rank, |w| give_back(w, &window, rank, held)),
         };
         window.epochs.borrow_mut().unlocked(rank);
-        give_back(w, &window, rank, held);
         flushed.and(window.check_uses(rank..rank + 1, Extent::Remote))
     })
 }

@@ -91,11 +91,9 @@ pub unsafe fn win_complete(win: MPI_Win) -> c_int {
     on_win("MPI_Win_complete", win, |w| {
         let window = window(w, win)?;
         let ranks = window.epochs.borrow().started()?.clone();
-        let flushed = flush::these(w, &window, ranks.iter().map(|rank| *rank as usize));
-        let (_, onesided) = w.process.onesided();
-        onesided.fence();
-        // Also after an error: the targets would wait for ever.
-        tell(w, &window, &ranks, Notice::Complete);
+        let flushed = flush::these_and_tell(w, &window, &ranks, |w, rank| {
+            super::notices::send(w, &window, rank as usize, Notice::Complete);
+        });
         window.epochs.borrow_mut().complete();
         flushed.and(window.check_uses(0..window.peers.len(), Extent::Remote))
     })
