@@ -129,20 +129,31 @@ void grid_print_speed(const struct grid *g, int64_t steps, double seconds, doubl
                rate / g->ranks, 100 * exchange / seconds);
 }
 
+/* Large fields come from the system at addresses that are alike in their last 12 bits, by which processors first compare a load with the
+ * stores before it: the same cell of another field would seem to be what has just been written. So fields begin at different lines. */
+enum { APART = 3 * GRID_LINE, PLACES = 12 };
+
 double *grid_field(const struct grid *g)
 {
-    size_t points = g->points + 2 * GRID_LINE; /* vectors may reach beyond the end */
+    static size_t fields;
+    size_t before = GRID_LINE + APART * (fields++ % PLACES);
+    size_t points = before + g->points + 2 * GRID_LINE; /* vectors may reach beyond the end */
     double *memory = aligned_alloc(GRID_LINE * sizeof *memory, points * sizeof *memory);
     if (!memory)
         return app_memory(SIZE_MAX, sizeof *memory); /* which says that there is no memory */
     memset(memory, 0, points * sizeof *memory);
-    return memory + g->origin;
+    /* For grid_field_free, in the line before the field. */
+    memcpy(memory + before - GRID_LINE, &memory, sizeof memory);
+    return memory + before + g->origin;
 }
 
 void grid_field_free(const struct grid *g, double *field)
 {
-    if (field)
-        free(field - g->origin);
+    if (!field)
+        return;
+    double *memory;
+    memcpy(&memory, field - g->origin - GRID_LINE, sizeof memory);
+    free(memory);
 }
 
 static size_t cells_of(const struct region *r)

@@ -1,5 +1,7 @@
-/* Sums over all ranks: an accumulator to which each rank adds, and which the last of them makes a value. */
+/* Sums over all ranks: numbers go to rank 0 as values, and what they make together goes back as one. */
 #include "together.h"
+
+#include <string.h>
 
 sam_name name_with_home(uint64_t series, int kind, int home, int number)
 {
@@ -11,25 +13,46 @@ int home_of(sam_name name, int ranks)
     return (int)(name.key >> HOME_SHIFT) % ranks;
 }
 
+/* Makes a value for so many ranks, in a use that its caller ends when it has been pushed to them. */
+static void make(sam_name name, const wide *numbers, int count, int readers)
+{
+    memcpy(sam_value_begin(name, (size_t)count * sizeof *numbers), numbers, (size_t)count * sizeof *numbers);
+    sam_value_end(name, (uint64_t)readers + 1);
+    sam_use(name, NULL);
+}
+
+static void combine(wide *numbers, const wide *others, int count, int add)
+{
+    for (int n = 0; n < count; n++)
+        if (add)
+            numbers[n] += others[n];
+        else
+            numbers[n] = others[n] > numbers[n] ? others[n] : numbers[n];
+}
+
+/* An accumulator that goes from rank to rank would do, too, but each would wait for the one before. */
 static void together(wide *numbers, int count, int add)
 {
     static uint64_t sums; /* a name is used once */
-    sam_name name = name_with_home(++sums, KIND_OF_SUMS, 0, 0);
-    size_t bytes = ((size_t)count + 1) * sizeof(wide);
-    wide *all = sam_rank() == 0 ? sam_accumulator_begin(name, bytes) : sam_update(name, NULL);
-    for (int n = 0; n < count; n++)
-        if (add)
-            all[n + 1] += numbers[n];
-        else
-            all[n + 1] = all[0] == 0 || numbers[n] > all[n + 1] ? numbers[n] : all[n + 1];
-    if (++all[0] == sam_ranks())
-        sam_end_update_to_value(name, (uint64_t)sam_ranks());
-    else
-        sam_end_update(name);
-    const wide *result = sam_use(name, NULL);
-    for (int n = 0; n < count; n++)
-        numbers[n] = result[n + 1];
-    sam_end_use(name);
+    const int rank = sam_rank(), ranks = sam_ranks();
+    const sam_name result = name_with_home(++sums, KIND_OF_SUMS, 0, 0);
+    if (rank > 0) {
+        const sam_name mine = name_with_home(sums, KIND_OF_SUMS, rank, 0);
+        make(mine, numbers, count, 1);
+        sam_push(mine, 0);
+        sam_end_use(mine);
+        memcpy(numbers, sam_use(result, NULL), (size_t)count * sizeof *numbers);
+    } else {
+        for (int other = 1; other < ranks; other++) {
+            const sam_name theirs = name_with_home(sums, KIND_OF_SUMS, other, 0);
+            combine(numbers, sam_use(theirs, NULL), count, add);
+            sam_end_use(theirs);
+        }
+        make(result, numbers, count, ranks - 1);
+        for (int other = 1; other < ranks; other++)
+            sam_push(result, other);
+    }
+    sam_end_use(result);
 }
 
 void add_together(wide *numbers, int count)

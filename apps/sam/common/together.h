@@ -1,4 +1,4 @@
-/* Sums and maxima over all ranks by SAM's accumulators. */
+/* Sums and maxima over all ranks. */
 #ifndef TOGETHER_H
 #define TOGETHER_H
 

@@ -75,10 +75,6 @@ void make_cells(struct water *w)
     }
     for (int i = 0; i < w->cell_count; i++)
         add_pairs(w, i);
-    for (int c = 0; c < w->cell_count; c++)
-        for (int r = ranks - 1; r >= 0; r--)
-            if (w->cells[c].readers[r])
-                w->cells[c].writer = r;
 }
 
 void free_cells(struct water *w)

@@ -1,4 +1,4 @@
-/* Forces: positions as values, which go to those that need them; forces as accumulators, to which those add. */
+/* Forces: positions as values, which go to those that need them; forces on them as values, which come back. */
 #include "water.h"
 
 #include <math.h>
@@ -9,9 +9,10 @@ static sam_name positions_of(const struct water *w, int c)
     return name_with_home(w->step, POSITIONS, w->cells[c].owner, c);
 }
 
-static sam_name forces_on(const struct water *w, int c)
+/* What `rank` has found for the cell. */
+static sam_name forces_on(const struct water *w, int c, int rank)
 {
-    return name_with_home(w->step, FORCES, w->cells[c].writer, c);
+    return name_with_home(w->step, FORCES, rank, c);
 }
 
 /* A value: how many molecules, then their coordinates. Every reader uses it once, and so does the owner. */
@@ -119,35 +120,19 @@ static int needs_others(const struct water *w, int c)
     return 0;
 }
 
-/* What this rank has found for another's cell. The last one makes it a value and sends it to the owner. */
+/* What this rank has found for another's cell goes to the owner. An accumulator would go from rank to rank, each of which waits for the one
+ * before; these wait for nobody, and the owner adds them up. */
 static void give_forces(struct water *w, int c)
 {
-    struct cell *cell = &w->cells[c];
-    sam_name name = forces_on(w, c);
-    size_t count = (size_t)cell->present * NUMBERS;
-    double *sums = cell->writer == w->app->rank ? sam_accumulator_begin(name, (count + 1) * sizeof *sums)
-                                                : sam_update(name, NULL);
-    for (size_t n = 0; n < count; n++)
-        sums[n + 1] += w->found[(size_t)cell->base * NUMBERS + n];
-    if (++sums[0] < cell->reader_count) {
-        sam_end_update(name);
-        return;
-    }
+    const struct cell *cell = &w->cells[c];
+    const size_t bytes = (size_t)cell->present * NUMBERS * sizeof(double);
+    sam_name name = forces_on(w, c, w->app->rank);
+    memcpy(sam_value_begin(name, bytes), w->found + (size_t)cell->base * NUMBERS, bytes);
     /* One use is the owner's; with the other one the value is still there for the push. */
-    sam_end_update_to_value(name, 2);
+    sam_value_end(name, 2);
     sam_use(name, NULL);
     sam_push(name, cell->owner);
     sam_end_use(name);
-}
-
-static void give_all(struct water *w)
-{
-    for (int others = 0; others < 2; others++)
-        for (int c = 0; c < w->cell_count; c++) {
-            const struct cell *cell = &w->cells[c];
-            if (cell->owner != w->app->rank && cell->here && others == (cell->writer != w->app->rank))
-                give_forces(w, c);
-        }
 }
 
 static void take_forces(struct water *w, int c)
@@ -156,11 +141,13 @@ static void take_forces(struct water *w, int c)
     size_t count = (size_t)cell->count * NUMBERS;
     double *to = w->force + cell->first * NUMBERS;
     memcpy(to, w->found + cell->base * NUMBERS, count * sizeof *to);
-    if (cell->reader_count > 0) {
-        const double *sums = sam_use(forces_on(w, c), NULL);
+    for (int r = 0; r < w->app->ranks; r++) {
+        if (!cell->readers[r])
+            continue;
+        const double *found = sam_use(forces_on(w, c, r), NULL);
         for (size_t n = 0; n < count; n++)
-            to[n] += sums[n + 1];
-        sam_end_use(forces_on(w, c));
+            to[n] += found[n];
+        sam_end_use(forces_on(w, c, r));
     }
     for (size_t n = 0; n < count; n++)
         if (!(fabs(to[n]) < MOST_FORCE))
@@ -178,7 +165,9 @@ void find_forces(struct water *w)
         for (int c = 0; c < w->cell_count; c++)
             if (w->cells[c].owner == w->app->rank && needs_others(w, c) == others)
                 do_row(w, c);
-    give_all(w);
+    for (int c = 0; c < w->cell_count; c++)
+        if (w->cells[c].owner != w->app->rank && w->cells[c].here)
+            give_forces(w, c);
     for (int c = 0; c < w->cell_count; c++)
         if (w->cells[c].owner == w->app->rank)
             take_forces(w, c);

@@ -1,7 +1,7 @@
 /* Molecular dynamics of water on SAM's shared objects.
  *
  * The box is divided into cells. The positions of a cell's molecules are a value, pushed to the ranks that compute forces with
- * them; the forces on them are an accumulator, to which those ranks add. Forces are multiples of a small number, so that sums are
+ * them; what each of those finds is a value that is pushed back. Forces are multiples of a small number, so that sums are
  * exact and the same in any order: trajectories have the same bits on any number of ranks.
  *
  * Units: angstrom, femtosecond, gram per mole, kilocalorie per mole, elementary charge. */
@@ -55,7 +55,7 @@ struct cell {
     int owner;
     int *partners, partner_count; /* cells that this one's molecules are paired with by its owner, itself included */
     unsigned char *readers;       /* for each rank: whether a cell of it has this one as a partner */
-    int reader_count, writer;     /* without the owner; the first of them makes the accumulator */
+    int reader_count;             /* without the owner */
     int first, count;             /* own cells: molecules */
     const double *here;           /* positions, while this rank uses them */
     int present;                  /* how many */

@@ -115,7 +115,7 @@ impl Entered {
     /// What follows on the turn of a call that does not wait.
     #[inline]
     pub fn glanced(&mut self, moved: bool) {
-        match self.policy.after_glance(moved) {
+        match self.policy.after_glance(moved, Instant::now) {
             Decision::Spin => {}
             decision => {
                 self.do_as(decision);

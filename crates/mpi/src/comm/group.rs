@@ -102,7 +102,7 @@ impl Group {
     #[inline]
     pub fn process(&self, rank: u32) -> Option<Rank> {
         match &self.members {
-            Members::Run { first, size } => (rank < *size).then_some(*first + rank),
+            Members::Run { first, size } => (rank < *size).then(|| *first + rank),
             Members::List { ranks, .. } => ranks.get(rank as usize).copied(),
         }
     }
@@ -199,6 +199,12 @@ pub fn expand_ranges(ranges: &[[i64; 3]]) -> Result<Vec<i64>, [i64; 3]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nobody_has_a_rank_beyond_the_last() {
+        let group = Group::run(3, 2);
+        assert_eq!([0, 1, 2, u32::MAX].map(|r| group.process(r)), [Some(3), Some(4), None, None]);
+    }
 
     #[test]
     fn set_operations_keep_the_order_of_the_first() {

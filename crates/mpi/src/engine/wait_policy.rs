@@ -163,12 +163,19 @@ impl WaitPolicy {
     }
 
     /// A call that does not wait has made a progress step. A program that waits by calling again and again
-    /// would keep the processor from those whom it waits for; it never sleeps.
+    /// would keep the processor from those whom it waits for; it never sleeps. One that calls now and then while it computes
+    /// gives way once in [`CALLS`] where ranks share processors: each time costs two switches of processes.
     #[inline]
-    pub fn after_glance(&mut self, moved: bool) -> Decision {
+    pub fn after_glance(&mut self, moved: bool, now: impl FnOnce() -> Instant) -> Decision {
         self.vain = if moved { 0 } else { self.vain.saturating_add(1) };
-        let gives_way = self.oversubscribed || self.vain.is_multiple_of(POLLS_BETWEEN_YIELDS);
-        match gives_way && self.vain > self.polls() {
+        if self.vain <= self.polls() {
+            return Decision::Spin;
+        }
+        let gives_way = match self.oversubscribed {
+            true => self.waits_by_calling(now) || self.calls == 0,
+            false => self.vain.is_multiple_of(POLLS_BETWEEN_YIELDS),
+        };
+        match gives_way {
             true => self.give_way(MIGRATE_YIELDS),
             false => Decision::Spin,
         }
@@ -382,13 +389,28 @@ mod tests {
 
     #[test]
     fn calls_that_do_not_wait_give_way_after_many_in_vain() {
+        // Sixteen until the time is looked at first, sixteen until it is seen that they come fast.
+        assert_eq!(yields_of_calls(3 * CALLS, CALLS_WITHIN / CALLS / 2), CALLS + 2);
+    }
+
+    #[test]
+    fn who_calls_now_and_then_while_it_computes_gives_way_now_and_then() {
+        assert_eq!(yields_of_calls(4 * CALLS, Duration::from_micros(20)), 4);
+    }
+
+    /// How many of `count` calls in vain give way, where ranks share processors and one call comes `apart` after the other. Many were in
+    /// vain before; one that found something, and as many as are worth doing in vain, give way to nobody.
+    fn yields_of_calls(count: u32, apart: Duration) -> u32 {
         let mut policy = WaitPolicy { oversubscribed: true, ..WaitPolicy::default() };
-        for _ in 0..OVERSUBSCRIBED_POLLS {
-            assert_eq!(policy.after_glance(false), Decision::Spin);
-        }
-        assert_eq!(policy.after_glance(false), Decision::Yield);
-        assert_eq!(policy.after_glance(true), Decision::Spin);
-        assert_eq!(policy.after_glance(false), Decision::Spin);
+        let mut time = Instant::now();
+        let mut glance = |moved: bool| {
+            time += apart;
+            policy.after_glance(moved, || time) == Decision::Spin
+        };
+        (0..OVERSUBSCRIBED_POLLS).for_each(|_| assert!(glance(false)));
+        let spins = (0..count).filter(|_| glance(false)).count() as u32;
+        assert!(glance(true) && glance(false));
+        count - spins
     }
 
     #[test]
