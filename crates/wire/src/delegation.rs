@@ -17,7 +17,7 @@ pub const DATA: usize = PAGE - 128 - HEAD;
 /// Bytes of a slot.
 pub const PAGE: usize = 4096;
 /// Bytes before the data: operands of a word or two lie in the line of the request.
-const HEAD: usize = 32;
+const HEAD: usize = 40;
 
 /// Nothing is posted, or what was posted has been finished or withdrawn.
 const IDLE: u32 = 0;
@@ -49,6 +49,8 @@ pub struct Request {
     /// Bytes.
     pub len: u32,
     pub offset: u64,
+    /// Where the data lie in memory that the origin lends; 0: in the slot.
+    pub staged: u64,
 }
 
 /// Request and data.
@@ -204,6 +206,12 @@ impl Drop for Taken<'_> {
 }
 
 impl Claimed<'_> {
+    /// The rank whose request it is, as it says.
+    pub fn origin(&self) -> u32 {
+        // Relaxed: the claim comes after the post, and the origin has taken the slot before that.
+        self.slot.holder.0.load(Ordering::Relaxed).wrapping_sub(1)
+    }
+
     pub fn request(&self) -> Request {
         // SAFETY: the content is the owner's, which has claimed it; any bits are a request.
         self.slot.content.with(|content| unsafe { (&raw const (*content).request).read_volatile() })
@@ -259,7 +267,7 @@ mod tests {
         assert!(slot.claim().is_none() && slot.claim().is_none());
         let taken = slot.take(3).unwrap();
         assert!(slot.take(4).is_none() && slot.take(5).is_none());
-        let request = Request { what: 1, region: 2, generation: 3, len: 4, offset: 5 };
+        let request = Request { what: 1, region: 2, generation: 3, len: 4, offset: 5, staged: 6 };
         // SAFETY: room for more.
         taken.post(request, |data| unsafe { data.write(7) });
         assert_eq!((taken.progress(), slot.is_posted()), (Progress::Posted, true));

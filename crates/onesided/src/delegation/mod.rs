@@ -6,6 +6,7 @@
 
 mod origin;
 mod owner;
+mod staging;
 
 pub(crate) use origin::{Delegate, Patience};
 

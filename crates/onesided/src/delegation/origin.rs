@@ -1,5 +1,6 @@
 //! The origin's side: whether to ask, and how long to wait.
 
+use super::staging::{PART, Staging};
 use super::{OwnerSlot, What, result_at};
 use crate::error::{Error, Result};
 use crate::kind::AtomicOp;
@@ -22,8 +23,8 @@ const MAX_MISSES: u32 = 6;
 const BEFORE_CALL: u32 = 32;
 /// After each call that came to nothing twice as many, up to as many bits.
 const MAX_CALLS: u32 = 8;
-/// Longest update that is done by owners, bytes, in some five parts. Longer ones take longer than the kernel's calls where the
-/// processors have no cache in common.
+/// Longest update that is done by owners, bytes, in some five parts, each of which has to be done before the next one. Longer ones take
+/// longer than the kernel's calls where the processors have no cache in common.
 const MAX_UPDATED: usize = 16 * 1024;
 /// Longest run that is copied by owners, bytes, in three parts: from 16 KiB on two copies take as long as the kernel's call.
 const MAX_COPIED: usize = 8 * 1024;
@@ -47,7 +48,10 @@ struct Memory {
 
 /// What this rank remembers of owners.
 #[derive(Default)]
-pub(crate) struct Patience(PerPeer<Memory>);
+pub(crate) struct Patience {
+    memories: PerPeer<Memory>,
+    staging: Staging,
+}
 
 impl Patience {
     /// Whether to ask the owner of `slot`. Calls it where it sleeps and is asked for often.
@@ -56,7 +60,7 @@ impl Patience {
         if attention == Attention::Away {
             return false;
         }
-        let memory = self.0.at(owner);
+        let memory = self.memories.at(owner);
         if attention != Attention::Polls {
             memory.sleeps += 1;
             if memory.sleeps >= BEFORE_CALL << memory.calls {
@@ -75,7 +79,7 @@ impl Patience {
 
     /// The owner has done what was asked, if `claimed`, or has let us wait in vain.
     fn learn(&mut self, owner: Rank, claimed: bool) {
-        let memory = self.0.at(owner);
+        let memory = self.memories.at(owner);
         if claimed {
             *memory = Memory::default();
         } else {
@@ -95,7 +99,7 @@ pub(crate) struct Delegate<'a, T: Transport> {
     pub target: &'a Target,
 }
 
-impl<T: Transport> Delegate<'_, T> {
+impl<'a, T: Transport> Delegate<'a, T> {
     /// Has the owner put or get a run. False: the kernel is to do it, all of it.
     ///
     /// # Safety
@@ -141,6 +145,11 @@ impl<T: Transport> Delegate<'_, T> {
     /// The operands are readable and, if values are fetched, their places writable.
     pub unsafe fn update(&mut self, element: Elements, update: &mut Update) -> Result<()> {
         let Elements { kind, op, size, .. } = element;
+        let long = update.count.saturating_mul(size) > DATA && op != AtomicOp::NoOp;
+        if long && update.fetch.is_null() {
+            // SAFETY: the caller's promise.
+            unsafe { self.update_staged(element, update)? };
+        }
         if update.count.saturating_mul(size) > MAX_UPDATED {
             return Ok(());
         }
@@ -171,6 +180,43 @@ impl<T: Transport> Delegate<'_, T> {
         Ok(())
     }
 
+    /// As `update`, of many elements whose values before nobody asks for. The operands go by lent memory, the next ones while the
+    /// owner does the last ones.
+    ///
+    /// # Safety
+    /// As for `update`.
+    unsafe fn update_staged(&mut self, element: Elements, update: &mut Update) -> Result<()> {
+        let Elements { kind, op, size, .. } = element;
+        let what = What::Update { kind, op, fetches: false }.code();
+        let Some((taken, slot)) = self.take() else { return Ok(()) };
+        let Some(parts) = self.patience.staging.parts(self.fm) else { return Ok(()) };
+        let (mut ahead, mut behind) = (*update, None);
+        for to in parts.into_iter().cycle() {
+            let offset = ahead.offset;
+            let len = ahead.cut(PART, size).map_or(0, |part| {
+                let len = part.count * size;
+                // SAFETY: no longer than a part, which the owner has done with; the operands are the caller's.
+                unsafe { mapped::copy(part.operand, to.as_ptr(), len) };
+                len
+            });
+            if let Some(rest) = behind {
+                if !self.wait(&taken, slot)? {
+                    break;
+                }
+                *update = rest;
+            }
+            if len == 0 {
+                break;
+            }
+            taken.post(
+                self.request(what, (offset, len), to.as_ptr().expose_provenance() as u64),
+                |_| (),
+            );
+            behind = Some(ahead);
+        }
+        Ok(())
+    }
+
     /// Has the owner compare and swap one element. False: the kernel is to do it.
     ///
     /// # Safety
@@ -187,6 +233,22 @@ impl<T: Transport> Delegate<'_, T> {
         self.ask(What::Swap { kind }, offset, size, write, read)
     }
 
+    /// Takes the owner's slot, if it polls and nobody else has it.
+    #[inline]
+    fn take(&mut self) -> Option<(Taken<'a>, OwnerSlot)> {
+        let slot = self.target.slot?;
+        if self.behind || !self.patience.asks(self.fm, self.target.key.rank, slot) {
+            return None;
+        }
+        Some((slot.get().take(self.me)?, slot))
+    }
+
+    #[inline]
+    fn request(&self, what: u32, (offset, len): (u64, usize), staged: u64) -> Request {
+        let RegionKey { id: region, generation, .. } = self.target.key;
+        Request { what, region, generation, len: len as u32, offset, staged }
+    }
+
     /// Has the owner do an operation on `len` bytes, if it polls. True: it is done.
     #[inline]
     fn ask(
@@ -197,20 +259,8 @@ impl<T: Transport> Delegate<'_, T> {
         write: impl FnOnce(*mut u8),
         read: impl FnOnce(*const u8),
     ) -> Result<bool> {
-        let (owner, key) = (self.target.key.rank, &self.target.key);
-        let Some(slot) = self.target.slot else { return Ok(false) };
-        if self.behind || !self.patience.asks(self.fm, owner, slot) {
-            return Ok(false);
-        }
-        let Some(taken) = slot.get().take(self.me) else { return Ok(false) };
-        let request = Request {
-            what: what.code(),
-            region: key.id,
-            generation: key.generation,
-            len: len as u32,
-            offset,
-        };
-        taken.post(request, write);
+        let Some((taken, slot)) = self.take() else { return Ok(false) };
+        taken.post(self.request(what.code(), (offset, len), 0), write);
         let done = self.wait(&taken, slot)?;
         if done {
             taken.read(read);

@@ -1,14 +1,15 @@
 //! The owner's side: what others have posted is done when it polls. What stands in the slot is an allegation.
 
+use super::staging::PART;
 use super::{OwnerSlot, What, result_at};
 use crate::apply::swap_plain;
 use crate::kind::AtomicOp;
 use crate::messages::MAX_SWAPPED;
 use crate::messages::packets::RegionName;
 use crate::region::Region;
-use crate::{OneSided, mapped};
+use crate::{OneSided, Rank, mapped};
 use hpvm_fm::{Fm, Transport};
-use hpvm_wire::delegation::{Attention, Claimed, DATA};
+use hpvm_wire::delegation::{Attention, Claimed, DATA, Request};
 
 impl OneSided {
     /// Memory has been exposed that ranks of our host reach through the kernel.
@@ -34,21 +35,21 @@ impl OneSided {
     /// Does what another rank has left for this one to do. To be called again and again while this rank waits for
     /// something else and has its processor for itself. True: there was something, so more is to be expected.
     #[inline(always)]
-    pub fn look(&mut self) -> bool {
+    pub fn look<T: Transport>(&mut self, fm: &mut Fm<T>) -> bool {
         let Some(slot) = self.slot else { return false };
         let attention = slot.get().attention();
         match attention {
             Attention::Polls => {}
             _ => slot.get().set_attention(Attention::Polls),
         }
-        self.do_posted() || attention == Attention::Called
+        self.do_posted(fm) || attention == Attention::Called
     }
 
     /// As `look`, of a rank that does not say that it polls.
     #[inline(always)]
-    pub fn do_posted(&mut self) -> bool {
+    pub fn do_posted<T: Transport>(&mut self, fm: &mut Fm<T>) -> bool {
         let Some(slot) = self.slot else { return false };
-        slot.get().is_posted() && self.attend(slot)
+        slot.get().is_posted() && self.attend(fm, slot)
     }
 
     /// To be called before this rank goes to sleep while it waits: whoever has much to do here wakes it.
@@ -64,25 +65,29 @@ impl OneSided {
     }
 
     #[inline(never)]
-    fn attend(&mut self, slot: OwnerSlot) -> bool {
+    fn attend<T: Transport>(&mut self, fm: &mut Fm<T>, slot: OwnerSlot) -> bool {
         let Some(claimed) = slot.get().claim() else { return false };
-        if self.act(&claimed).is_some() {
+        if self.act(fm, &claimed).is_some() {
             claimed.finish();
         }
         true
     }
 
     /// Does what has been claimed. `None`: it is not to be done, or not now.
-    fn act(&self, claimed: &Claimed<'_>) -> Option<()> {
+    fn act<T: Transport>(&self, fm: &mut Fm<T>, claimed: &Claimed<'_>) -> Option<()> {
         let request = claimed.request();
         let name = RegionName { id: request.region, generation: request.generation };
         let region = self.regions.get(name.id, name.generation)?;
         let at = self.regions.find(name, request.offset, u64::from(request.len)).ok()?;
         let len = request.len as usize;
+        let what = What::of(request.what)?;
+        if request.staged != 0 {
+            return self.act_on_staged(fm, claimed.origin(), &request, region, at);
+        }
         if len > DATA {
             return None;
         }
-        match What::of(request.what)? {
+        match what {
             // SAFETY: inside the region, and inside the data.
             What::Put => claimed.data(|data| unsafe { mapped::copy(data, at, len) }),
             // SAFETY: as above.
@@ -92,7 +97,26 @@ impl OneSided {
         Some(())
     }
 
-    /// Atomic operations on `len` bytes at `at`, with `DATA` bytes at `data`. Others update the elements through the kernel, under the
+    /// As `act`, of an update at `at`, inside the region, whose operands lie in memory that the origin lends.
+    fn act_on_staged<T: Transport>(
+        &self,
+        fm: &mut Fm<T>,
+        origin: Rank,
+        request: &Request,
+        region: &Region,
+        at: *mut u8,
+    ) -> Option<()> {
+        let (what, len) = (What::of(request.what)?, request.len);
+        // Longer ones would keep the lock, and this rank from its own work.
+        let fits = (1..=PART).contains(&(len as usize));
+        if !fits || !matches!(what, What::Update { fetches: false, .. }) {
+            return None;
+        }
+        let lent = fm.transport_mut().mapped_mut(origin, request.staged, len.into())?;
+        self.update(region, what, at, len as usize, lent.as_ptr())
+    }
+
+    /// Atomic operations on `len` bytes at `at`, with `DATA` bytes at `data`, or with as many as operands where nothing is fetched. Others update the elements through the kernel, under the
     /// lock, for which this rank does not wait: its holder may have been killed.
     fn update(
         &self,

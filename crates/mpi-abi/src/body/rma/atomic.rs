@@ -41,6 +41,8 @@ pub(super) struct Update {
     pub op: AtomicOp,
     pub size: u64,
     pub pairs: Option<&'static Predefined>,
+    /// The processor has the elements, and the operation is defined for them.
+    pub native: bool,
 }
 
 /// The predefined operation of a handle.
@@ -58,7 +60,7 @@ fn predefined(objects: &Objects, op: MPI_Op) -> Result<Predef> {
 fn update_of(op: Predef, ty: &Datatype) -> Result<Update> {
     let atomic = kinds::atomic_op(op);
     // Of mixed elements, which only these two operations take, each byte is one.
-    let bytes = Update { kind: Kind::U8, op: atomic, size: 1, pairs: None };
+    let bytes = Update { kind: Kind::U8, op: atomic, size: 1, pairs: None, native: true };
     let Some(entry) = ty.element() else {
         op.check_accumulate(ty)?;
         return Ok(bytes);
@@ -67,7 +69,9 @@ fn update_of(op: Predef, ty: &Datatype) -> Result<Update> {
     match kinds::kind(entry) {
         Some(kind) => {
             let pairs = is_pair(entry).then_some(entry);
-            Ok(Update { kind, op: atomic, size: entry.extent as u64, pairs })
+            let size = entry.extent as u64;
+            let native = atomic.is_native(kind) && kind.native_size() == Some(size as usize);
+            Ok(Update { kind, op: atomic, size, pairs, native })
         }
         None if op.takes_any() => Ok(bytes),
         None => Err(wrong(Class::Op, "value-index pairs of these two types are not supported")),

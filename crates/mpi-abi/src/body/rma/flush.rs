@@ -68,21 +68,34 @@ pub(super) enum Extent {
     Remote,
 }
 
+#[inline(always)]
 fn flush(function: &'static str, rank: c_int, win: MPI_Win, extent: Extent) -> c_int {
-    on_win(function, win, |w| {
-        let World { process, objects, .. } = &mut **w;
-        let window = objects.window(win)?;
-        let Some(rank) = window.rank_of(rank)? else { return Ok(()) };
-        window.epochs.borrow().passive(rank, function)?;
-        let (fm, onesided) = process.onesided();
-        let begun = onesided.flush(fm, &window.peers[rank].target);
-        if let Ok(None) = begun {
-            return window.check_uses(rank..rank + 1, extent);
-        }
-        let window = window.clone();
-        await_one(w, &window, rank, begun)?;
-        window.check_uses(rank..rank + 1, extent)
+    on_win(function, win, |w| match super::plain::flush(w, rank, win) {
+        Some(()) => Ok(()),
+        None => long_flush(w, function, rank, win, extent),
     })
+}
+
+#[inline(never)]
+fn long_flush(
+    w: &mut Entered,
+    function: &'static str,
+    rank: c_int,
+    win: MPI_Win,
+    extent: Extent,
+) -> Result<()> {
+    let World { process, objects, .. } = &mut **w;
+    let window = objects.window(win)?;
+    let Some(rank) = window.rank_of(rank)? else { return Ok(()) };
+    window.epochs.borrow().passive(rank, function)?;
+    let (fm, onesided) = process.onesided();
+    let begun = onesided.flush(fm, &window.peers[rank].target);
+    if let Ok(None) = begun {
+        return window.check_uses(rank..rank + 1, extent);
+    }
+    let window = window.clone();
+    await_one(w, &window, rank, begun)?;
+    window.check_uses(rank..rank + 1, extent)
 }
 
 /// A flush that is not done when it has begun, or has failed.

@@ -59,12 +59,31 @@ unsafe fn start(w: &mut Entered, win: MPI_Win, a: &Arguments) -> Option<Result<O
     if !alike || odd || update.op == AtomicOp::NoOp {
         return None;
     }
-    let window = objects.window(win).ok()?;
+    let window = objects.find_window(win)?;
+    let (fm, onesided) = process.onesided();
+    if update.native
+        && let Some((rank, peer)) = window.mapped_peer(a.rank)
+    {
+        let at = (a.disp as i64).checked_mul(peer.disp_unit)?;
+        if at < 0 || !window.epochs.borrow_mut().allows(rank) {
+            return None;
+        }
+        let fetch = fetch.map_or(core::ptr::null_mut(), |buf| buf.cast());
+        let element = (update.kind, update.op, update.size as usize);
+        let (operand, count) = (a.origin.cast(), a.count as usize);
+        // SAFETY: the caller's promise, and `native`; the range is checked by the layer below.
+        let done = unsafe {
+            let target = &peer.target;
+            onesided.accumulate_mapped(fm, target, at as u64, element, operand, count, fetch)
+        };
+        if let Some(()) = done {
+            return Some(Ok(None));
+        }
+    }
     if !window.plain || window.distant {
         return None;
     }
     let there = window.there(a.rank, a.disp).ok()??;
-    let (fm, onesided) = process.onesided();
     // SAFETY: the caller's promise; the range is checked by the layer below.
     let started = unsafe {
         onesided.accumulate(
