@@ -6,7 +6,6 @@
 
 mod origin;
 mod owner;
-mod staging;
 
 pub(crate) use origin::{Delegate, Patience};
 

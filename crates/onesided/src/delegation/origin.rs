@@ -1,6 +1,6 @@
 //! The origin's side: whether to ask, and how long to wait.
 
-use super::staging::{PART, Staging};
+use super::owner::MAX_READ;
 use super::{OwnerSlot, What, result_at};
 use crate::error::{Error, Result};
 use crate::kind::AtomicOp;
@@ -48,10 +48,7 @@ struct Memory {
 
 /// What this rank remembers of owners.
 #[derive(Default)]
-pub(crate) struct Patience {
-    memories: PerPeer<Memory>,
-    staging: Staging,
-}
+pub(crate) struct Patience(PerPeer<Memory>);
 
 impl Patience {
     /// Whether to ask the owner of `slot`. Calls it where it sleeps and is asked for often.
@@ -60,7 +57,7 @@ impl Patience {
         if attention == Attention::Away {
             return false;
         }
-        let memory = self.memories.at(owner);
+        let memory = self.0.at(owner);
         if attention != Attention::Polls {
             memory.sleeps += 1;
             if memory.sleeps >= BEFORE_CALL << memory.calls {
@@ -79,7 +76,7 @@ impl Patience {
 
     /// The owner has done what was asked, if `claimed`, or has let us wait in vain.
     fn learn(&mut self, owner: Rank, claimed: bool) {
-        let memory = self.memories.at(owner);
+        let memory = self.0.at(owner);
         if claimed {
             *memory = Memory::default();
         } else {
@@ -145,13 +142,9 @@ impl<'a, T: Transport> Delegate<'a, T> {
     /// The operands are readable and, if values are fetched, their places writable.
     pub unsafe fn update(&mut self, element: Elements, update: &mut Update) -> Result<()> {
         let Elements { kind, op, size, .. } = element;
-        let long = update.count.saturating_mul(size) > DATA && op != AtomicOp::NoOp;
-        if long && update.fetch.is_null() {
-            // SAFETY: the caller's promise.
-            unsafe { self.update_staged(element, update)? };
-        }
         if update.count.saturating_mul(size) > MAX_UPDATED {
-            return Ok(());
+            let unfetched = update.fetch.is_null() && op != AtomicOp::NoOp;
+            return if unfetched { self.update_unfetched(element, update) } else { Ok(()) };
         }
         let fetches = !update.fetch.is_null();
         let room = if fetches && op != AtomicOp::NoOp { DATA / 2 } else { DATA };
@@ -180,39 +173,19 @@ impl<'a, T: Transport> Delegate<'a, T> {
         Ok(())
     }
 
-    /// As `update`, of many elements whose values before nobody asks for. The operands go by lent memory, the next ones while the
-    /// owner does the last ones.
-    ///
-    /// # Safety
-    /// As for `update`.
-    unsafe fn update_staged(&mut self, element: Elements, update: &mut Update) -> Result<()> {
+    /// As `update`, of many elements whose values before nobody asks for: the owner reads the operands where they are.
+    fn update_unfetched(&mut self, element: Elements, update: &mut Update) -> Result<()> {
         let Elements { kind, op, size, .. } = element;
         let what = What::Update { kind, op, fetches: false }.code();
         let Some((taken, slot)) = self.take() else { return Ok(()) };
-        let Some(parts) = self.patience.staging.parts(self.fm) else { return Ok(()) };
-        let (mut ahead, mut behind) = (*update, None);
-        for to in parts.into_iter().cycle() {
-            let offset = ahead.offset;
-            let len = ahead.cut(PART, size).map_or(0, |part| {
-                let len = part.count * size;
-                // SAFETY: no longer than a part, which the owner has done with; the operands are the caller's.
-                unsafe { mapped::copy(part.operand, to.as_ptr(), len) };
-                len
-            });
-            if let Some(rest) = behind {
-                if !self.wait(&taken, slot)? {
-                    break;
-                }
-                *update = rest;
-            }
-            if len == 0 {
+        let mut rest = *update;
+        while let Some(part) = rest.cut(MAX_READ, size) {
+            let operands = part.operand.expose_provenance() as u64;
+            taken.post(self.request(what, (part.offset, part.count * size), operands), |_| ());
+            if !self.wait(&taken, slot)? {
                 break;
             }
-            taken.post(
-                self.request(what, (offset, len), to.as_ptr().expose_provenance() as u64),
-                |_| (),
-            );
-            behind = Some(ahead);
+            *update = rest;
         }
         Ok(())
     }
@@ -244,9 +217,9 @@ impl<'a, T: Transport> Delegate<'a, T> {
     }
 
     #[inline]
-    fn request(&self, what: u32, (offset, len): (u64, usize), staged: u64) -> Request {
+    fn request(&self, what: u32, (offset, len): (u64, usize), operands: u64) -> Request {
         let RegionKey { id: region, generation, .. } = self.target.key;
-        Request { what, region, generation, len: len as u32, offset, staged }
+        Request { what, region, generation, len: len as u32, offset, operands }
     }
 
     /// Has the owner do an operation on `len` bytes, if it polls. True: it is done.

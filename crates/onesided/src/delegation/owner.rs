@@ -1,6 +1,5 @@
 //! The owner's side: what others have posted is done when it polls. What stands in the slot is an allegation.
 
-use super::staging::PART;
 use super::{OwnerSlot, What, result_at};
 use crate::apply::swap_plain;
 use crate::kind::AtomicOp;
@@ -10,6 +9,10 @@ use crate::region::Region;
 use crate::{OneSided, Rank, mapped};
 use hpvm_fm::{Fm, Transport};
 use hpvm_wire::delegation::{Attention, Claimed, DATA, Request};
+
+/// Longest part of an update whose operands the owner reads by itself, bytes: they are read into its own cache, and it is away from its
+/// own work for some 25 microseconds.
+pub(super) const MAX_READ: usize = 256 * 1024;
 
 impl OneSided {
     /// Memory has been exposed that ranks of our host reach through the kernel.
@@ -81,8 +84,8 @@ impl OneSided {
         let at = self.regions.find(name, request.offset, u64::from(request.len)).ok()?;
         let len = request.len as usize;
         let what = What::of(request.what)?;
-        if request.staged != 0 {
-            return self.act_on_staged(fm, claimed.origin(), &request, region, at);
+        if request.operands != 0 {
+            return self.read_and_update(fm, claimed.origin(), &request, region, at);
         }
         if len > DATA {
             return None;
@@ -97,8 +100,8 @@ impl OneSided {
         Some(())
     }
 
-    /// As `act`, of an update at `at`, inside the region, whose operands lie in memory that the origin lends.
-    fn act_on_staged<T: Transport>(
+    /// As `act`, of an update at `at`, inside the region, whose operands lie in the origin's memory.
+    fn read_and_update<T: Transport>(
         &self,
         fm: &mut Fm<T>,
         origin: Rank,
@@ -106,14 +109,16 @@ impl OneSided {
         region: &Region,
         at: *mut u8,
     ) -> Option<()> {
-        let (what, len) = (What::of(request.what)?, request.len);
-        // Longer ones would keep the lock, and this rank from its own work.
-        let fits = (1..=PART).contains(&(len as usize));
+        let (what, len) = (What::of(request.what)?, request.len as usize);
+        let fits = (1..=MAX_READ).contains(&len);
         if !fits || !matches!(what, What::Update { fetches: false, .. }) {
             return None;
         }
-        let lent = fm.transport_mut().mapped_mut(origin, request.staged, len.into())?;
-        self.update(region, what, at, len as usize, lent.as_ptr())
+        let mut operands: Vec<u8> = Vec::with_capacity(len);
+        let to = operands.as_mut_ptr();
+        // SAFETY: there is room for so many bytes; whatever lies there at the origin are operands.
+        unsafe { fm.transport_mut().read(origin, request.operands, to, len).ok()? };
+        self.update(region, what, at, len, to)
     }
 
     /// Atomic operations on `len` bytes at `at`, with `DATA` bytes at `data`, or with as many as operands where nothing is fetched. Others update the elements through the kernel, under the

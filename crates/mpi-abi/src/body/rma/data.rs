@@ -107,13 +107,13 @@ unsafe fn in_parts(
     moved.map_err(|failure| refused(window, there.rank, &failure))
 }
 
-/// A call whose transfer the end of the epoch waits for.
+/// A call whose transfer, a put or a get, the end of the epoch waits for. One copy of the code for each, so that it becomes part of the call.
 ///
 /// # Safety
 /// The origin's buffer is valid until then.
 #[inline(always)]
-unsafe fn until_epoch_ends(function: &'static str, win: MPI_Win, a: &Transfer) -> c_int {
-    on_win(function, win, |w| {
+unsafe fn until_epoch_ends<const PUTS: bool>(win: MPI_Win, a: &Transfer) -> c_int {
+    on_win(if PUTS { "MPI_Put" } else { "MPI_Get" }, win, |w| {
         // SAFETY: the caller's promise.
         if let Some(()) = unsafe { plain::transfer(w, win, a) } {
             return Ok(());
@@ -147,7 +147,7 @@ pub unsafe fn put(
         target_datatype,
     };
     // SAFETY: the caller's promise: the buffer stays until the epoch ends.
-    unsafe { until_epoch_ends("MPI_Put", win, &a) }
+    unsafe { until_epoch_ends::<true>(win, &a) }
 }
 
 pub unsafe fn get(
@@ -171,7 +171,7 @@ pub unsafe fn get(
         target_datatype,
     };
     // SAFETY: the caller's promise: the buffer stays until the epoch ends.
-    unsafe { until_epoch_ends("MPI_Get", win, &a) }
+    unsafe { until_epoch_ends::<false>(win, &a) }
 }
 
 pub unsafe fn rput(

@@ -69,7 +69,11 @@ pub(super) enum Extent {
 }
 
 #[inline(always)]
-fn flush(function: &'static str, rank: c_int, win: MPI_Win, extent: Extent) -> c_int {
+fn flush<const LOCAL: bool>(rank: c_int, win: MPI_Win) -> c_int {
+    let (function, extent) = match LOCAL {
+        true => ("MPI_Win_flush_local", Extent::Local),
+        false => ("MPI_Win_flush", Extent::Remote),
+    };
     on_win(function, win, |w| match super::plain::flush(w, rank, win) {
         Some(()) => Ok(()),
         None => long_flush(w, function, rank, win, extent),
@@ -122,11 +126,11 @@ fn flush_all(function: &'static str, win: MPI_Win, extent: Extent) -> c_int {
 }
 
 pub unsafe fn win_flush(rank: c_int, win: MPI_Win) -> c_int {
-    flush("MPI_Win_flush", rank, win, Extent::Remote)
+    flush::<false>(rank, win)
 }
 
 pub unsafe fn win_flush_local(rank: c_int, win: MPI_Win) -> c_int {
-    flush("MPI_Win_flush_local", rank, win, Extent::Local)
+    flush::<true>(rank, win)
 }
 
 pub unsafe fn win_flush_all(win: MPI_Win) -> c_int {

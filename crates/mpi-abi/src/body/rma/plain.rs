@@ -9,6 +9,7 @@ use crate::object::win::{Peer, WinObject};
 use crate::runtime::{Entered, World};
 use core::ffi::{c_int, c_void};
 use hpvm_mpi::rma::Held;
+use hpvm_onesided::AtomicOp;
 
 /// Most elements of a transfer that goes this way: no predefined datatype makes as many more than a signed word of bytes.
 const MAX_COUNT: MPI_Count = 1 << 32;
@@ -77,6 +78,44 @@ pub(super) unsafe fn transfer(w: &mut Entered, win: MPI_Win, a: &Transfer) -> Op
             Way::Get => onesided.get_mapped(fm, &peer.target, offset, local, len),
         }
     }
+}
+
+/// What is done to which elements of a window.
+pub(super) struct Element {
+    pub op: MPI_Op,
+    pub datatype: MPI_Datatype,
+    pub rank: c_int,
+    pub disp: MPI_Aint,
+}
+
+/// Updates of few elements of a predefined datatype by an operation that has been looked up before. `fetch` is null unless values are
+/// fetched.
+///
+/// # Safety
+/// `operand` is null or readable for `count` elements, and `fetch` null or writable for as many.
+#[inline(always)]
+pub(super) unsafe fn update(
+    w: &mut Entered,
+    win: MPI_Win,
+    a: &Element,
+    operand: *const u8,
+    count: MPI_Count,
+    fetch: *mut u8,
+) -> Option<()> {
+    let World { process, objects, .. } = &mut **w;
+    let update = objects.recent_update.find(a.op, a.datatype)?;
+    let window = objects.find_window(win)?;
+    let (rank, peer) = window.mapped_peer(a.rank)?;
+    let at = (a.disp as i64).checked_mul(peer.disp_unit)?;
+    let odd = operand.is_null() || at < 0 || count < 1 || !update.native;
+    if odd || update.op == AtomicOp::NoOp || !window.epochs.borrow_mut().allows(rank) {
+        return None;
+    }
+    let (fm, onesided) = process.onesided();
+    let (offset, count) = (at as u64, count as usize);
+    let element = (update.kind, update.op, update.size as usize);
+    // SAFETY: the caller's promise, and `native`; the range is checked by the layer below.
+    unsafe { onesided.accumulate_mapped(fm, &peer.target, offset, element, operand, count, fetch) }
 }
 
 /// `MPI_Win_flush` and `MPI_Win_flush_local`: operations on mapped memory are complete when they return, so that what is left is the order
