@@ -17,7 +17,7 @@ pub const DATA: usize = PAGE - 128 - HEAD;
 /// Bytes of a slot.
 pub const PAGE: usize = 4096;
 /// Bytes before the data: operands of a word or two lie in the line of the request.
-const HEAD: usize = 40;
+const HEAD: usize = 32;
 
 /// Nothing is posted, or what was posted has been finished or withdrawn.
 const IDLE: u32 = 0;
@@ -49,8 +49,6 @@ pub struct Request {
     /// Bytes.
     pub len: u32,
     pub offset: u64,
-    /// Where the operands lie in the origin's memory; 0: in the slot.
-    pub operands: u64,
 }
 
 /// Request and data.
@@ -267,7 +265,7 @@ mod tests {
         assert!(slot.claim().is_none() && slot.claim().is_none());
         let taken = slot.take(3).unwrap();
         assert!(slot.take(4).is_none() && slot.take(5).is_none());
-        let request = Request { what: 1, region: 2, generation: 3, len: 4, offset: 5, operands: 6 };
+        let request = Request { what: 1, region: 2, generation: 3, len: 4, offset: 5 };
         // SAFETY: room for more.
         taken.post(request, |data| unsafe { data.write(7) });
         assert_eq!((taken.progress(), slot.is_posted()), (Progress::Posted, true));

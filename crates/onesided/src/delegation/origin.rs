@@ -176,12 +176,14 @@ impl<'a, T: Transport> Delegate<'a, T> {
     /// As `update`, of many elements whose values before nobody asks for: the owner reads the operands where they are.
     fn update_unfetched(&mut self, element: Elements, update: &mut Update) -> Result<()> {
         let Elements { kind, op, size, .. } = element;
-        let what = What::Update { kind, op, fetches: false }.code();
+        let what = What::UpdateFrom { kind, op }.code();
         let Some((taken, slot)) = self.take() else { return Ok(()) };
         let mut rest = *update;
         while let Some(part) = rest.cut(MAX_READ, size) {
             let operands = part.operand.expose_provenance() as u64;
-            taken.post(self.request(what, (part.offset, part.count * size), operands), |_| ());
+            // SAFETY: there is room for an address.
+            let write = |data: *mut u8| unsafe { data.cast::<u64>().write_unaligned(operands) };
+            taken.post(self.request(what, part.offset, part.count * size), write);
             if !self.wait(&taken, slot)? {
                 break;
             }
@@ -217,9 +219,9 @@ impl<'a, T: Transport> Delegate<'a, T> {
     }
 
     #[inline]
-    fn request(&self, what: u32, (offset, len): (u64, usize), operands: u64) -> Request {
+    fn request(&self, what: u32, offset: u64, len: usize) -> Request {
         let RegionKey { id: region, generation, .. } = self.target.key;
-        Request { what, region, generation, len: len as u32, offset, operands }
+        Request { what, region, generation, len: len as u32, offset }
     }
 
     /// Has the owner do an operation on `len` bytes, if it polls. True: it is done.
@@ -233,7 +235,7 @@ impl<'a, T: Transport> Delegate<'a, T> {
         read: impl FnOnce(*const u8),
     ) -> Result<bool> {
         let Some((taken, slot)) = self.take() else { return Ok(false) };
-        taken.post(self.request(what.code(), (offset, len), 0), write);
+        taken.post(self.request(what.code(), offset, len), write);
         let done = self.wait(&taken, slot)?;
         if done {
             taken.read(read);

@@ -2,13 +2,13 @@
 
 use super::{OwnerSlot, What, result_at};
 use crate::apply::swap_plain;
-use crate::kind::AtomicOp;
+use crate::kind::{AtomicOp, Kind};
 use crate::messages::MAX_SWAPPED;
 use crate::messages::packets::RegionName;
 use crate::region::Region;
-use crate::{OneSided, Rank, mapped};
+use crate::{OneSided, mapped};
 use hpvm_fm::{Fm, Transport};
-use hpvm_wire::delegation::{Attention, Claimed, DATA, Request};
+use hpvm_wire::delegation::{Attention, Claimed, DATA};
 
 /// Longest part of an update whose operands the owner reads by itself, bytes: they are read into its own cache, and it is away from its
 /// own work for some 25 microseconds.
@@ -84,8 +84,8 @@ impl OneSided {
         let at = self.regions.find(name, request.offset, u64::from(request.len)).ok()?;
         let len = request.len as usize;
         let what = What::of(request.what)?;
-        if request.operands != 0 {
-            return self.read_and_update(fm, claimed.origin(), &request, region, at);
+        if let What::UpdateFrom { kind, op } = what {
+            return self.read_and_update(fm, claimed, (kind, op), region, (at, len));
         }
         if len > DATA {
             return None;
@@ -100,25 +100,25 @@ impl OneSided {
         Some(())
     }
 
-    /// As `act`, of an update at `at`, inside the region, whose operands lie in the origin's memory.
+    /// Updates `len` bytes of elements at `at`, inside the region, with operands that lie in the origin's memory.
     fn read_and_update<T: Transport>(
         &self,
         fm: &mut Fm<T>,
-        origin: Rank,
-        request: &Request,
+        claimed: &Claimed<'_>,
+        (kind, op): (Kind, AtomicOp),
         region: &Region,
-        at: *mut u8,
+        (at, len): (*mut u8, usize),
     ) -> Option<()> {
-        let (what, len) = (What::of(request.what)?, request.len as usize);
-        let fits = (1..=MAX_READ).contains(&len);
-        if !fits || !matches!(what, What::Update { fetches: false, .. }) {
+        if !(1..=MAX_READ).contains(&len) {
             return None;
         }
+        // SAFETY: there is an address, or what somebody says to be one, which the kernel checks.
+        let from = claimed.data(|data| unsafe { data.cast::<u64>().read_unaligned() });
         let mut operands: Vec<u8> = Vec::with_capacity(len);
         let to = operands.as_mut_ptr();
         // SAFETY: there is room for so many bytes; whatever lies there at the origin are operands.
-        unsafe { fm.transport_mut().read(origin, request.operands, to, len).ok()? };
-        self.update(region, what, at, len, to)
+        unsafe { fm.transport_mut().read(claimed.origin(), from, to, len).ok()? };
+        self.update(region, What::Update { kind, op, fetches: false }, at, len, to)
     }
 
     /// Atomic operations on `len` bytes at `at`, with `DATA` bytes at `data`, or with as many as operands where nothing is fetched. Others update the elements through the kernel, under the
@@ -159,7 +159,7 @@ impl OneSided {
                 // SAFETY: as above.
                 unsafe { swap_plain(at, size, data, swap, result) }
             }
-            What::Put | What::Get => return None,
+            What::Put | What::Get | What::UpdateFrom { .. } => return None,
         }
         Some(())
     }
