@@ -141,16 +141,17 @@ pub(super) fn lock(
     win: MPI_Win,
 ) -> Option<()> {
     let window = w.objects.find_window(win)?;
-    let held = match lock_type {
-        MPI_LOCK_SHARED => Held::Shared,
-        MPI_LOCK_EXCLUSIVE => Held::Exclusive,
+    let held = match (lock_type, assert) {
+        (MPI_LOCK_SHARED, 0) => Held::Shared,
+        (MPI_LOCK_EXCLUSIVE, 0) => Held::Exclusive,
+        (MPI_LOCK_SHARED | MPI_LOCK_EXCLUSIVE, MPI_MODE_NOCHECK) => Held::Unchecked,
         _ => return None,
     };
     let rank = usize::try_from(rank).ok()?;
     let words = window.peers.get(rank)?.lock_words()?;
     let mut epochs = window.epochs.borrow_mut();
-    let allowed = assert == 0 && window.locks && epochs.may_lock(rank);
-    if !allowed || !words.try_lock(held == Held::Exclusive) {
+    let free = || held == Held::Unchecked || words.try_lock(held == Held::Exclusive);
+    if !window.locks || !epochs.may_lock(rank) || !free() {
         return None;
     }
     epochs.locked(rank, held);
@@ -164,13 +165,14 @@ pub(super) fn unlock(w: &mut Entered, rank: c_int, win: MPI_Win) -> Option<()> {
     let (rank, peer) = window.mapped_peer(rank)?;
     let words = peer.lock_words()?;
     let mut epochs = window.epochs.borrow_mut();
-    let exclusive = match epochs.given_back_by_unlock(rank)? {
-        Held::Shared => false,
-        Held::Exclusive => true,
-        Held::No | Held::Unchecked => return None,
-    };
+    let held = epochs.given_back_by_unlock(rank)?;
     epochs.unlocked(rank);
-    let change = words.release(exclusive);
+    if held == Held::Unchecked {
+        drop(epochs);
+        w.process.onesided().1.fence();
+        return Some(());
+    }
+    let change = words.release(held == Held::Exclusive);
     if !change.is_none() {
         drop(epochs);
         let window = window.clone();
