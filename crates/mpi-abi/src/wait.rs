@@ -20,6 +20,9 @@ use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// Looks at memory from one turn to the next, while that is polled for.
+const POLLS_PER_TURN: u32 = 8;
+
 impl Entered {
     /// Moves on what needs no function of the program.
     #[inline]
@@ -101,10 +104,10 @@ impl Entered {
         if !policy.looks() {
             return false;
         }
-        let (_, onesided) = process.onesided();
+        let (fm, onesided) = process.onesided();
         let found = match policy.waits_by_calling(Instant::now) {
-            true => onesided.look(),
-            false => onesided.do_posted(),
+            true => onesided.look(fm),
+            false => onesided.do_posted(fm),
         };
         if found {
             policy.shares = false;
@@ -154,13 +157,36 @@ impl Entered {
         }
     }
 
+    /// Polls for what other ranks write into memory, as long as that is worth doing before anything else. True: `there` says that it is
+    /// there. Several threads don't: they wait for packets together.
+    #[inline]
+    pub fn poll_memory(&mut self, there: impl Fn() -> bool) -> Result<bool> {
+        if there() {
+            return Ok(true);
+        }
+        let polls = if self.shared() { 0 } else { self.patience() };
+        for poll in 1..=polls {
+            hpvm_sync::spin_hint();
+            if there() {
+                return Ok(true);
+            }
+            self.look();
+            if poll.is_multiple_of(POLLS_PER_TURN) {
+                self.turn()?;
+            }
+        }
+        Ok(false)
+    }
+
     /// While this thread waits: does an operation on memory of this rank that another one has left for it. True: there was one.
     #[inline(always)]
     fn look(&mut self) -> bool {
-        let found = self.policy.looks() && self.process.onesided().1.look();
+        let World { policy, process, .. } = &mut **self;
+        let (fm, onesided) = process.onesided();
+        let found = policy.looks() && onesided.look(fm);
         if found {
             // Who runs while we do is on another processor.
-            self.policy.shares = false;
+            policy.shares = false;
         }
         found
     }

@@ -52,7 +52,7 @@ impl Words {
     }
 
     /// The model's words. They begin on lines of their own, as zeros.
-    #[inline]
+    #[inline(always)]
     pub fn all(&self) -> &[AtomicU64] {
         // SAFETY: the block is this long (`new`), and all access to it is atomic.
         unsafe {

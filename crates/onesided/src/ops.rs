@@ -1,6 +1,7 @@
 //! The calls that start an operation, whatever the path.
 
 use crate::apply::Elements;
+use crate::atomicity::Atomicity;
 use crate::delegation::{Delegate, What};
 use crate::error::{Error, Result};
 use crate::kind::{AtomicOp, Kind};
@@ -9,8 +10,9 @@ use crate::messages::{Body, MAX_SWAPPED, MIN_PACKET, Request};
 use crate::region::{Path, Target};
 use crate::runs::{Cursor, Parts, Run, Update};
 use crate::under_way::OpId;
-use crate::{OneSided, Rank, cross_memory, mapped};
+use crate::{OneSided, Rank, atomic, cross_memory, mapped};
 use hpvm_fm::{Fm, Transport};
+use hpvm_wire::accumulate_lock::LONG;
 use hpvm_wire::counters::add;
 
 /// Which way bytes go.
@@ -34,11 +36,14 @@ impl Target {
     /// The bytes lie outside of the region.
     #[inline(always)]
     pub(crate) fn check(&self, offset: u64, len: usize) -> Result<()> {
+        if self.has(offset, len) { Ok(()) } else { Err(self.range(offset, len as u64)) }
+    }
+
+    /// Whether the bytes lie inside of the region.
+    #[inline(always)]
+    fn has(&self, offset: u64, len: usize) -> bool {
         let (len, size) = (len as u64, self.key.len);
-        if len <= size && offset <= size - len {
-            return Ok(());
-        }
-        Err(self.range(offset, len))
+        len <= size && offset <= size - len
     }
 
     /// The owner has died.
@@ -77,16 +82,35 @@ impl OneSided {
         local: *const u8,
         len: usize,
     ) -> Result<Option<OpId>> {
+        // SAFETY: the caller's promise.
+        if let Some(()) = unsafe { self.put_mapped(fm, target, offset, local, len) } {
+            return Ok(None);
+        }
         target.check(offset, len)?;
         count(fm, Direction::Put, len);
-        let Path::Mapped(base) = target.path else {
-            let run = Run { local: local.cast_mut(), offset, len };
-            return self.transfer(fm, target, Direction::Put, Parts::One(Some(run)));
-        };
+        let run = Run { local: local.cast_mut(), offset, len };
+        self.transfer(fm, target, Direction::Put, Parts::One(Some(run)))
+    }
+
+    /// `put` where the memory is mapped. `None`: it is not, or the bytes lie outside of the region; nothing has been done.
+    ///
+    /// # Safety
+    /// `local` is readable for `len` bytes.
+    #[inline(always)]
+    pub unsafe fn put_mapped<T: Transport>(
+        &self,
+        fm: &Fm<T>,
+        target: &Target,
+        offset: u64,
+        local: *const u8,
+        len: usize,
+    ) -> Option<()> {
+        let base = target.base().filter(|_| target.has(offset, len))?;
+        count(fm, Direction::Put, len);
         // The offset into dynamic memory is an address, and its base is null, to which `add` must not add.
         // SAFETY: inside the region, which is mapped as a whole; the caller's promise.
         unsafe { mapped::copy(local, base.wrapping_add(offset as usize), len) };
-        Ok(None)
+        Some(())
     }
 
     /// Copies `len` bytes at `offset` of the region to `local`. `None`: they are there.
@@ -105,15 +129,34 @@ impl OneSided {
         local: *mut u8,
         len: usize,
     ) -> Result<Option<OpId>> {
+        // SAFETY: the caller's promise.
+        if let Some(()) = unsafe { self.get_mapped(fm, target, offset, local, len) } {
+            return Ok(None);
+        }
         target.check(offset, len)?;
         count(fm, Direction::Get, len);
-        let Path::Mapped(base) = target.path else {
-            let run = Run { local, offset, len };
-            return self.transfer(fm, target, Direction::Get, Parts::One(Some(run)));
-        };
+        let run = Run { local, offset, len };
+        self.transfer(fm, target, Direction::Get, Parts::One(Some(run)))
+    }
+
+    /// `get` where the memory is mapped. `None`: as for `put_mapped`.
+    ///
+    /// # Safety
+    /// `local` is writable for `len` bytes, and nobody else uses them.
+    #[inline(always)]
+    pub unsafe fn get_mapped<T: Transport>(
+        &self,
+        fm: &Fm<T>,
+        target: &Target,
+        offset: u64,
+        local: *mut u8,
+        len: usize,
+    ) -> Option<()> {
+        let base = target.base().filter(|_| target.has(offset, len))?;
+        count(fm, Direction::Get, len);
         // SAFETY: inside the region, which is mapped as a whole; the caller's promise.
         unsafe { mapped::copy(base.wrapping_add(offset as usize), local, len) };
-        Ok(None)
+        Some(())
     }
 
     /// `put` of several runs as one operation. They may be drawn after this call has returned.
@@ -236,6 +279,41 @@ impl OneSided {
             .exclude_if_long(fm, &elements)
             .and_then(|()| unsafe { self.appliers.update(&elements, kind, op, operand, fetch) });
         updated.map(|()| None).map_err(|gone| target.broken(gone))
+    }
+
+    /// `accumulate` of few elements where the memory is mapped and the processor updates them. `None`: it does not, or something is
+    /// wrong; nothing has been done.
+    ///
+    /// # Safety
+    /// As for `accumulate`; `kind` is native, has `op` and is `size` bytes long; `fetch` is null unless values are fetched.
+    #[inline(always)]
+    #[expect(clippy::too_many_arguments, reason = "an accumulate has that many")]
+    pub unsafe fn accumulate_mapped<T: Transport>(
+        &self,
+        fm: &Fm<T>,
+        target: &Target,
+        offset: u64,
+        (kind, op, size): (Kind, AtomicOp, usize),
+        operand: *const u8,
+        count: usize,
+        fetch: *mut u8,
+    ) -> Option<()> {
+        let elements = self.elements(target, offset, count)?;
+        let fits = count < LONG && target.has(offset, size * count);
+        if !fits || elements.at.addr() & (size - 1) != 0 {
+            return None;
+        }
+        let _sharing = match elements.atomicity {
+            Atomicity::Locked => return None,
+            Atomicity::Processor => None,
+            Atomicity::Shared(updating) => Some(elements.control.lock().share(updating)?),
+        };
+        if let Some(c) = fm.counters() {
+            add(&c.atomics, count as u64);
+        }
+        // SAFETY: inside the region, aligned, and the lock is shared if the processor is not all that updates; the caller's promise.
+        unsafe { atomic::update(elements.at, kind, op, operand, count, fetch) };
+        Some(())
     }
 
     /// `accumulate` of several runs of elements as one operation. They may be drawn after this call has returned.
@@ -473,9 +551,10 @@ impl OneSided {
     }
 
     /// Whether all that has been asked of the owner of `target` takes effect before what is sent to it from now on arrives, so that who
-    /// tells it so need not wait for a flush.
+    /// tells it so need not wait for a flush. Not where words of control are mapped: what is told by these overtakes packets.
     pub fn precedes(&self, target: &Target) -> bool {
-        target.path == Path::Messages && self.queues.precedes(target.key.rank)
+        let by_packets = target.path == Path::Messages && target.control.is_none();
+        by_packets && self.queues.precedes(target.key.rank)
     }
 
     /// Orders the loads and stores by which operations on mapped memory are done: earlier ones before later

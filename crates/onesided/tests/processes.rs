@@ -24,6 +24,9 @@ const KEYS: u8 = 0;
 /// Where a rank has an area of its own in every region.
 const AREAS: u64 = 1024;
 const AREA: u64 = 10_000;
+/// Where elements lie that all add to at a time, and how many: more than an owner does in one part.
+const SUMS: u64 = AREAS + AREA * RANKS as u64;
+const SUMMED: u64 = 9_000;
 
 struct Player {
     fm: Fm<Shm>,
@@ -46,7 +49,7 @@ impl Player {
         let (waits, long) = (self.random.bool(), Duration::from_micros(self.random.u64(..300)));
         let begin = Instant::now();
         while begin.elapsed() < long {
-            if waits && !self.onesided.look() {
+            if waits && !self.onesided.look(&mut self.fm) {
                 std::hint::spin_loop();
             }
         }
@@ -57,7 +60,7 @@ impl Player {
 
     fn progress(&mut self) {
         if self.looks {
-            self.onesided.look();
+            self.onesided.look(&mut self.fm);
         }
         let (onesided, keys) = (&mut self.onesided, &mut self.keys);
         let sink = |src, head: Head, data: &[u8]| match head.handler {
@@ -103,6 +106,18 @@ impl Player {
         self.wait(op.expect("in range"));
     }
 
+    /// Adds 1 to the first of the sums, 2 to the second, and so on.
+    fn add_to_all(&mut self, target: &Target) {
+        let operands: Vec<u64> = (1..=SUMMED).collect();
+        let Player { fm, onesided, .. } = self;
+        let (operand, count) = (operands.as_ptr().cast(), SUMMED as usize);
+        // SAFETY: the operands live until the operation is done.
+        let op = unsafe {
+            onesided.accumulate(fm, target, SUMS, Kind::U64, AtomicOp::Sum, operand, count, None)
+        };
+        self.wait(op.expect("in range"));
+    }
+
     fn round(&mut self, me: u64, target: &Target, n: u64) {
         self.wait_or_compute();
         self.add(target, 0, Kind::U64, &1u64.to_ne_bytes());
@@ -115,6 +130,7 @@ impl Player {
             Kind::Other(PAIRS),
             &[1u64.to_ne_bytes(), 3u64.to_ne_bytes()].concat(),
         );
+        self.add_to_all(target);
         let sent: Vec<u8> = (0..AREA).map(|i| (i * 7 + n * 13 + me) as u8).collect();
         let mut got = vec![0; AREA as usize];
         let at = AREAS + me * AREA;
@@ -139,7 +155,7 @@ fn play(end: Shm, allowed: Allowed, lends: bool, looks: bool) {
     let mut onesided = OneSided::new(me);
     onesided.set_allowed(allowed);
     onesided.register_apply(PAIRS..PAIRS + 1, Box::new(Pairs));
-    let bytes = (AREAS + AREA * u64::from(RANKS)) as usize;
+    let bytes = (SUMS + 8 * SUMMED) as usize;
     let mut heap = vec![0u64; bytes.div_ceil(8)];
     let lent = if lends { fm.transport_mut().lend(bytes) } else { None };
     let memory = lent.map_or(heap.as_mut_ptr().cast(), |memory| memory.as_ptr());
@@ -154,6 +170,9 @@ fn play(end: Shm, allowed: Allowed, lends: bool, looks: bool) {
         .iter()
         .map(|key| player.onesided.attach(&mut player.fm, key).expect("a way"))
         .collect();
+    for target in targets.iter().filter(|target| target.control().is_some()) {
+        assert!(!player.onesided.precedes(target), "words overtake what is under way in packets");
+    }
     for n in 0..TIMES {
         targets.iter().for_each(|target| player.round(me.into(), target, n));
     }
@@ -169,6 +188,9 @@ fn play(end: Shm, allowed: Allowed, lends: bool, looks: bool) {
     assert_eq!((word(0), f64::from_bits(word(8))), (all, all as f64));
     assert_eq!((word(18) as u16, word(25) as u32), (all as u16, all as u32));
     assert_eq!((word(32), word(40)), (all, 3 * all));
+    for i in 0..SUMMED {
+        assert_eq!(word((SUMS + 8 * i) as usize), (i + 1) * all, "sum {i}");
+    }
 }
 
 #[test]

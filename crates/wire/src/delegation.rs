@@ -204,6 +204,12 @@ impl Drop for Taken<'_> {
 }
 
 impl Claimed<'_> {
+    /// The rank whose request it is, as it says.
+    pub fn origin(&self) -> u32 {
+        // Relaxed: the claim comes after the post, and the origin has taken the slot before that.
+        self.slot.holder.0.load(Ordering::Relaxed).wrapping_sub(1)
+    }
+
     pub fn request(&self) -> Request {
         // SAFETY: the content is the owner's, which has claimed it; any bits are a request.
         self.slot.content.with(|content| unsafe { (&raw const (*content).request).read_volatile() })

@@ -12,6 +12,7 @@ pub mod counters;
 pub mod datagram;
 pub mod delegation;
 pub mod envelope;
+pub mod epoch_words;
 pub mod lane;
 pub mod narrow;
 pub mod packet;

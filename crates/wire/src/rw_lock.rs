@@ -99,7 +99,7 @@ impl Wake {
 
 impl<'a> LockWords<'a> {
     /// `None`: there are too few words.
-    #[inline]
+    #[inline(always)]
     pub fn new(words: &'a [AtomicU64]) -> Option<LockWords<'a>> {
         words.get(..WORDS).map(LockWords)
     }
@@ -111,7 +111,7 @@ impl<'a> LockWords<'a> {
     }
 
     /// Changes the word; what it was.
-    #[inline]
+    #[inline(always)]
     fn change(&self, change: impl Fn(Queue) -> Queue) -> Queue {
         let word = &self.0[QUEUE];
         let mut old = word.load(Ordering::Relaxed); // relaxed: the exchange below looks again
@@ -130,7 +130,7 @@ impl<'a> LockWords<'a> {
 
     /// Takes the lock if nobody has it in a way that this excludes, and nobody waits for it; queues in no other
     /// case. It has been entered.
-    #[inline]
+    #[inline(always)]
     pub fn try_lock(&self, exclusive: bool) -> bool {
         // Relaxed: the exchange below looks again.
         let old = self.0[QUEUE].load(Ordering::Relaxed);
@@ -168,7 +168,7 @@ impl<'a> LockWords<'a> {
     }
 
     /// Gives the lock back.
-    #[inline]
+    #[inline(always)]
     pub fn release(&self, exclusive: bool) -> Wake {
         let over = |queue: Queue| match exclusive {
             true => queue.done_on().read_on(),
@@ -215,6 +215,7 @@ impl<'a> LockWords<'a> {
     }
 
     /// Who waits with the tickets that are served now.
+    #[cold]
     fn waiting(&self) -> Wake {
         let Queue { read, done, .. } = self.queue();
         let reader = self.waiter(Ticket { number: read, exclusive: false });

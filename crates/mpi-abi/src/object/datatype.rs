@@ -136,11 +136,17 @@ impl Objects {
         Ok(&self.type_object(handle)?.ty)
     }
 
+    /// The predefined datatype of a handle, if it is one.
+    #[inline(always)]
+    pub fn named_type(&self, handle: MPI_Datatype) -> Option<&Arc<Datatype>> {
+        self.named.get(handle.0.wrapping_sub(FIRST))?.as_ref()
+    }
+
     /// The datatype of a handle, for communication: it must be committed.
     #[inline(always)]
     pub fn datatype(&self, handle: MPI_Datatype) -> Result<&Arc<Datatype>> {
         // Nearly every message: a predefined type, always committed.
-        if let Some(Some(ty)) = self.named.get(handle.0.wrapping_sub(FIRST)) {
+        if let Some(ty) = self.named_type(handle) {
             return Ok(ty);
         }
         self.derived(handle)

@@ -11,8 +11,9 @@ use hpvm_mpi::error::Result;
 use hpvm_mpi::rma::Epochs;
 use hpvm_mpi::rma::conflicts::Log;
 use hpvm_mpi::{Class, Comm, Group};
-use hpvm_onesided::{RegionKey, Target};
-use hpvm_wire::rw_lock::Ticket;
+use hpvm_onesided::{MAX_WORDS, RegionKey, Target};
+use hpvm_wire::epoch_words::{self, EpochWords};
+use hpvm_wire::rw_lock::{self, LockWords, Ticket};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -80,15 +81,20 @@ pub struct Peer {
 /// What others have told this rank, and what it waits for on behalf of others.
 #[derive(Debug, Default)]
 pub struct Sync {
-    /// By rank, how often it has posted and this rank has not started.
-    pub posted: Vec<u32>,
-    /// By rank, how often it has completed and this rank has not waited.
-    pub completed: Vec<u32>,
+    /// By rank, how often it has sent a notice that it has posted, less how often this rank has started: with what it has
+    /// told by [`EpochWords`], how often it has posted and this rank has not started.
+    pub posted: Vec<u64>,
+    /// By rank, the same of completing and of this rank's waiting for that.
+    pub completed: Vec<u64>,
+    /// By rank, how often this rank has told it that it has posted, and that it has completed, by such words.
+    pub told: Vec<[u64; 2]>,
+    /// Threads that wait until they are told, by packets.
+    pub waiting: u64,
     /// The ranks of `MPI_Win_post` whose completion is awaited.
-    pub exposed_to: Arc<[u32]>,
+    pub exposed_to: Rc<[u32]>,
     /// The last group of an epoch, and the ranks of its members in the window, ascending: programs begin epochs with the
     /// same one again and again.
-    pub last_group: Option<(Arc<Group>, Arc<[u32]>)>,
+    pub last_group: Option<(Arc<Group>, Rc<[u32]>)>,
     /// By rank, whether its target has granted the lock that was asked for by a notice.
     pub granted: Vec<bool>,
     /// By rank, how many notices have gone there.
@@ -99,6 +105,30 @@ pub struct Sync {
     pub proxies: Vec<(u32, Ticket)>,
     /// Ranks that this rank's lock was granted to by a notice, and whether for themselves alone.
     pub holders: Vec<(u32, bool)>,
+}
+
+/// Words of a lock, and then those of epochs, which begin on lines of their own.
+const LOCK_WORDS: usize = rw_lock::WORDS.next_multiple_of(16);
+
+/// Control words of a window of `ranks` ranks at each of them. Where there are more ranks than words for them, they tell each other of
+/// epochs by notices.
+pub fn control_words(ranks: usize) -> u32 {
+    let all = LOCK_WORDS.saturating_add(epoch_words::words(ranks));
+    u32::try_from(all).ok().filter(|all| *all <= MAX_WORDS).unwrap_or(LOCK_WORDS as u32)
+}
+
+impl Peer {
+    /// The words of its lock, if this process maps them.
+    #[inline(always)]
+    pub fn lock_words(&self) -> Option<LockWords<'_>> {
+        LockWords::new(self.target.control()?.all())
+    }
+
+    /// The words in which those of a window of `ranks` ranks tell it of epochs, if this process maps them.
+    #[inline]
+    pub fn epoch_words(&self, ranks: usize) -> Option<EpochWords<'_>> {
+        EpochWords::new(self.target.control()?.all().get(LOCK_WORDS..)?, ranks)
+    }
 }
 
 /// The parts that the C interface adds.
@@ -116,6 +146,7 @@ impl Sync {
         Sync {
             posted: none(),
             completed: none(),
+            told: vec![[0; 2]; size],
             granted: vec![false; size],
             sent: vec![[0]; size],
             came: vec![0; size],
@@ -150,11 +181,17 @@ impl WinObject {
 }
 
 impl Objects {
+    /// The window of a handle, if there is one.
+    #[inline(always)]
+    pub fn find_window(&self, handle: MPI_Win) -> Option<&Rc<WinObject>> {
+        self.windows.get(handle.0)
+    }
+
     /// The window of a handle.
     #[inline(always)]
     pub fn window(&self, handle: MPI_Win) -> Result<&Rc<WinObject>> {
-        let found = self.windows.get(handle.0);
-        found.ok_or_else(|| bad_handle(Class::Win, "win", handle == MPI_WIN_NULL, handle.0))
+        self.find_window(handle)
+            .ok_or_else(|| bad_handle(Class::Win, "win", handle == MPI_WIN_NULL, handle.0))
     }
 
     /// The window whose messages have this context id.

@@ -202,7 +202,7 @@ impl<T: Transport> Process<T> {
             if d.state != State::Waiting || packets == FAILED {
                 break;
             }
-            if packets == 0 && !self.inbox.onesided.do_posted() {
+            if packets == 0 && !self.inbox.onesided.do_posted(&mut self.fm) {
                 core::hint::spin_loop();
             }
             // Functions of the program are run by the caller's ordinary wait.

@@ -1,7 +1,7 @@
 //! Epochs of one window at one rank: which calls are allowed when (section 12.5).
 
 use crate::error::{Class, Error, Result};
-use std::sync::Arc;
+use std::rc::Rc;
 
 /// A lock that this rank holds at a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -22,7 +22,7 @@ enum Access {
     /// `MPI_Win_fence`; whether something was accessed since.
     Fence { used: bool },
     /// `MPI_Win_start` with these ranks, in ascending order.
-    Group(Arc<[u32]>),
+    Group(Rc<[u32]>),
     /// `MPI_Win_lock` at so many targets.
     Locks(u32),
     /// `MPI_Win_lock_all`.
@@ -63,15 +63,21 @@ impl Epochs {
     /// Lets an operation access `rank`.
     #[inline(always)]
     pub fn access(&mut self, rank: usize) -> Result<()> {
+        if self.allows(rank) { Ok(()) } else { Err(self.no_access(rank)) }
+    }
+
+    /// Whether an operation may access `rank`, which it does then.
+    #[inline(always)]
+    pub fn allows(&mut self, rank: usize) -> bool {
         match &mut self.access {
-            Access::All => Ok(()),
+            Access::All => true,
             Access::Fence { used } => {
                 *used = true;
-                Ok(())
+                true
             }
-            Access::Locks(_) if self.held[rank] != Held::No => Ok(()),
-            Access::Group(ranks) if ranks.binary_search(&(rank as u32)).is_ok() => Ok(()),
-            _ => Err(self.no_access(rank)),
+            Access::Locks(_) => self.held[rank] != Held::No,
+            Access::Group(ranks) => ranks.binary_search(&(rank as u32)).is_ok(),
+            Access::Closed => false,
         }
     }
 
@@ -89,15 +95,22 @@ impl Epochs {
     /// its unlock.
     #[inline(always)]
     pub fn passive(&self, rank: usize, call: &str) -> Result<()> {
+        if self.is_passive(rank) { Ok(()) } else { Err(self.not_passive(rank, call)) }
+    }
+
+    /// Whether a call that needs a lock at `rank` may happen.
+    #[inline(always)]
+    pub fn is_passive(&self, rank: usize) -> bool {
         match self.access {
-            Access::All => Ok(()),
-            Access::Locks(_) if self.held[rank] != Held::No => Ok(()),
-            _ => {
-                let open = self.open();
-                let text = format!("{call} needs a lock at rank {rank}, and {open}");
-                Err(refused(text))
-            }
+            Access::All => true,
+            Access::Locks(_) => self.held[rank] != Held::No,
+            _ => false,
         }
+    }
+
+    #[cold]
+    fn not_passive(&self, rank: usize, call: &str) -> Error {
+        refused(format!("{call} needs a lock at rank {rank}, and {}", self.open()))
     }
 
     /// As `passive`, for all ranks at a time.
@@ -132,14 +145,14 @@ impl Epochs {
         self.access = if succeeds { Access::Fence { used: false } } else { Access::Closed };
     }
 
-    pub fn start(&mut self, ranks: Arc<[u32]>) -> Result<()> {
+    pub fn start(&mut self, ranks: Rc<[u32]>) -> Result<()> {
         self.may_begin("MPI_Win_start")?;
         self.access = Access::Group(ranks);
         Ok(())
     }
 
     /// The ranks of the epoch that `MPI_Win_complete` is to end.
-    pub fn started(&self) -> Result<&Arc<[u32]>> {
+    pub fn started(&self) -> Result<&Rc<[u32]>> {
         match &self.access {
             Access::Group(ranks) => Ok(ranks),
             _ => Err(refused(format!("MPI_Win_complete without MPI_Win_start: {}", self.open()))),
@@ -184,7 +197,18 @@ impl Epochs {
         }
     }
 
+    /// Whether `check_lock` has nothing to say.
+    #[inline(always)]
+    pub fn may_lock(&self, rank: usize) -> bool {
+        match self.access {
+            Access::Locks(_) => self.held[rank] == Held::No,
+            Access::Closed => true,
+            _ => self.check_lock(rank).is_ok(),
+        }
+    }
+
     /// The lock at `rank` has been had.
+    #[inline(always)]
     pub fn locked(&mut self, rank: usize, held: Held) {
         self.held[rank] = held;
         self.access = match self.access {
@@ -193,17 +217,25 @@ impl Epochs {
         };
     }
 
+    /// `Some` if `MPI_Win_unlock` may give a lock at `rank` back, and which.
+    #[inline(always)]
+    pub fn given_back_by_unlock(&self, rank: usize) -> Option<Held> {
+        let held = self.held[rank];
+        (matches!(self.access, Access::Locks(_)) && held != Held::No).then_some(held)
+    }
+
     /// The lock that `MPI_Win_unlock` is to give back.
     pub fn held_by_lock(&self, rank: usize) -> Result<Held> {
-        match self.access {
-            Access::Locks(_) if self.held[rank] != Held::No => Ok(self.held[rank]),
-            _ => {
+        match self.given_back_by_unlock(rank) {
+            Some(held) => Ok(held),
+            None => {
                 let text = format!("MPI_Win_unlock of rank {rank}, at which no lock is held");
                 Err(refused(format!("{text}: {}", self.open())))
             }
         }
     }
 
+    #[inline(always)]
     pub fn unlocked(&mut self, rank: usize) {
         self.held[rank] = Held::No;
         self.access = match self.access {

@@ -45,6 +45,8 @@ pub(crate) enum What {
     Get,
     /// Data: operands, unless the operation is `NoOp`, and behind them, if it `fetches`, the result: elements as they were.
     Update { kind: Kind, op: AtomicOp, fetches: bool },
+    /// Data: where the operands lie in the origin's memory, an address.
+    UpdateFrom { kind: Kind, op: AtomicOp },
     /// Data: what is compared, what is swapped in, and the result: the element as it was.
     Swap { kind: Kind },
 }
@@ -54,6 +56,7 @@ impl What {
     const GET: u32 = 2;
     const UPDATE: u32 = 3;
     const SWAP: u32 = 4;
+    const UPDATE_FROM: u32 = 5;
 
     /// A code in the low three bits, operation, and whether it fetches, then the code of the kind.
     #[inline]
@@ -63,6 +66,9 @@ impl What {
             What::Get => What::GET,
             What::Update { kind, op, fetches } => {
                 What::UPDATE | (op as u32) << 3 | u32::from(fetches) << 7 | kind.code() << 8
+            }
+            What::UpdateFrom { kind, op } => {
+                What::UPDATE_FROM | (op as u32) << 3 | kind.code() << 8
             }
             What::Swap { kind } => What::SWAP | kind.code() << 8,
         }
@@ -74,10 +80,14 @@ impl What {
         match code & 7 {
             What::PUT => Some(What::Put),
             What::GET => Some(What::Get),
-            What::UPDATE => {
+            form @ (What::UPDATE | What::UPDATE_FROM) => {
                 let op = *AtomicOp::ALL.get((code >> 3 & 0xf) as usize)?;
                 let kind = Kind::from_code(code >> 8)?;
-                Some(What::Update { kind, op, fetches: code & 1 << 7 != 0 })
+                let fetches = code & 1 << 7 != 0;
+                match form {
+                    What::UPDATE => Some(What::Update { kind, op, fetches }),
+                    _ => Some(What::UpdateFrom { kind, op }),
+                }
             }
             What::SWAP => Kind::from_code(code >> 8).map(|kind| What::Swap { kind }),
             _ => None,
@@ -102,12 +112,13 @@ mod tests {
             all.push(What::Swap { kind });
             for op in AtomicOp::ALL {
                 all.extend([true, false].map(|fetches| What::Update { kind, op, fetches }));
+                all.push(What::UpdateFrom { kind, op });
             }
         }
         for what in all {
             assert_eq!(What::of(what.code()), Some(what));
         }
-        for wrong in [0, 5, What::SWAP | 10 << 8, What::UPDATE | 14 << 3, u32::MAX] {
+        for wrong in [0, 6, What::SWAP | 10 << 8, What::UPDATE | 14 << 3, u32::MAX] {
             assert_eq!(What::of(wrong), None);
         }
     }

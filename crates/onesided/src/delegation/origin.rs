@@ -1,5 +1,6 @@
 //! The origin's side: whether to ask, and how long to wait.
 
+use super::owner::MAX_READ;
 use super::{OwnerSlot, What, result_at};
 use crate::error::{Error, Result};
 use crate::kind::AtomicOp;
@@ -22,8 +23,8 @@ const MAX_MISSES: u32 = 6;
 const BEFORE_CALL: u32 = 32;
 /// After each call that came to nothing twice as many, up to as many bits.
 const MAX_CALLS: u32 = 8;
-/// Longest update that is done by owners, bytes, in some five parts. Longer ones take longer than the kernel's calls where the
-/// processors have no cache in common.
+/// Longest update that is done by owners, bytes, in some five parts, each of which has to be done before the next one. Longer ones take
+/// longer than the kernel's calls where the processors have no cache in common.
 const MAX_UPDATED: usize = 16 * 1024;
 /// Longest run that is copied by owners, bytes, in three parts: from 16 KiB on two copies take as long as the kernel's call.
 const MAX_COPIED: usize = 8 * 1024;
@@ -95,7 +96,7 @@ pub(crate) struct Delegate<'a, T: Transport> {
     pub target: &'a Target,
 }
 
-impl<T: Transport> Delegate<'_, T> {
+impl<'a, T: Transport> Delegate<'a, T> {
     /// Has the owner put or get a run. False: the kernel is to do it, all of it.
     ///
     /// # Safety
@@ -142,7 +143,8 @@ impl<T: Transport> Delegate<'_, T> {
     pub unsafe fn update(&mut self, element: Elements, update: &mut Update) -> Result<()> {
         let Elements { kind, op, size, .. } = element;
         if update.count.saturating_mul(size) > MAX_UPDATED {
-            return Ok(());
+            let unfetched = update.fetch.is_null() && op != AtomicOp::NoOp;
+            return if unfetched { self.update_unfetched(element, update) } else { Ok(()) };
         }
         let fetches = !update.fetch.is_null();
         let room = if fetches && op != AtomicOp::NoOp { DATA / 2 } else { DATA };
@@ -171,6 +173,25 @@ impl<T: Transport> Delegate<'_, T> {
         Ok(())
     }
 
+    /// As `update`, of many elements whose values before nobody asks for: the owner reads the operands where they are.
+    fn update_unfetched(&mut self, element: Elements, update: &mut Update) -> Result<()> {
+        let Elements { kind, op, size, .. } = element;
+        let what = What::UpdateFrom { kind, op }.code();
+        let Some((taken, slot)) = self.take() else { return Ok(()) };
+        let mut rest = *update;
+        while let Some(part) = rest.cut(MAX_READ, size) {
+            let operands = part.operand.expose_provenance() as u64;
+            // SAFETY: there is room for an address.
+            let write = |data: *mut u8| unsafe { data.cast::<u64>().write_unaligned(operands) };
+            taken.post(self.request(what, part.offset, part.count * size), write);
+            if !self.wait(&taken, slot)? {
+                break;
+            }
+            *update = rest;
+        }
+        Ok(())
+    }
+
     /// Has the owner compare and swap one element. False: the kernel is to do it.
     ///
     /// # Safety
@@ -187,6 +208,22 @@ impl<T: Transport> Delegate<'_, T> {
         self.ask(What::Swap { kind }, offset, size, write, read)
     }
 
+    /// Takes the owner's slot, if it polls and nobody else has it.
+    #[inline]
+    fn take(&mut self) -> Option<(Taken<'a>, OwnerSlot)> {
+        let slot = self.target.slot?;
+        if self.behind || !self.patience.asks(self.fm, self.target.key.rank, slot) {
+            return None;
+        }
+        Some((slot.get().take(self.me)?, slot))
+    }
+
+    #[inline]
+    fn request(&self, what: u32, offset: u64, len: usize) -> Request {
+        let RegionKey { id: region, generation, .. } = self.target.key;
+        Request { what, region, generation, len: len as u32, offset }
+    }
+
     /// Has the owner do an operation on `len` bytes, if it polls. True: it is done.
     #[inline]
     fn ask(
@@ -197,20 +234,8 @@ impl<T: Transport> Delegate<'_, T> {
         write: impl FnOnce(*mut u8),
         read: impl FnOnce(*const u8),
     ) -> Result<bool> {
-        let (owner, key) = (self.target.key.rank, &self.target.key);
-        let Some(slot) = self.target.slot else { return Ok(false) };
-        if self.behind || !self.patience.asks(self.fm, owner, slot) {
-            return Ok(false);
-        }
-        let Some(taken) = slot.get().take(self.me) else { return Ok(false) };
-        let request = Request {
-            what: what.code(),
-            region: key.id,
-            generation: key.generation,
-            len: len as u32,
-            offset,
-        };
-        taken.post(request, write);
+        let Some((taken, slot)) = self.take() else { return Ok(false) };
+        taken.post(self.request(what.code(), offset, len), write);
         let done = self.wait(&taken, slot)?;
         if done {
             taken.read(read);

@@ -2,7 +2,7 @@
 
 use super::access::{There, ensure_lock, target_type};
 use super::request::with_request;
-use super::{Recent, recent, refused, until_epoch_ends};
+use super::{Recent, leave, on_win, plain, recent, refused, until_epoch_ends};
 use crate::body::check::{self, out, wrong};
 use crate::generated::constants::*;
 use crate::object::Objects;
@@ -41,6 +41,8 @@ pub(super) struct Update {
     pub op: AtomicOp,
     pub size: u64,
     pub pairs: Option<&'static Predefined>,
+    /// The processor has the elements, and the operation is defined for them.
+    pub native: bool,
 }
 
 /// The predefined operation of a handle.
@@ -58,7 +60,7 @@ fn predefined(objects: &Objects, op: MPI_Op) -> Result<Predef> {
 fn update_of(op: Predef, ty: &Datatype) -> Result<Update> {
     let atomic = kinds::atomic_op(op);
     // Of mixed elements, which only these two operations take, each byte is one.
-    let bytes = Update { kind: Kind::U8, op: atomic, size: 1, pairs: None };
+    let bytes = Update { kind: Kind::U8, op: atomic, size: 1, pairs: None, native: true };
     let Some(entry) = ty.element() else {
         op.check_accumulate(ty)?;
         return Ok(bytes);
@@ -67,7 +69,9 @@ fn update_of(op: Predef, ty: &Datatype) -> Result<Update> {
     match kinds::kind(entry) {
         Some(kind) => {
             let pairs = is_pair(entry).then_some(entry);
-            Ok(Update { kind, op: atomic, size: entry.extent as u64, pairs })
+            let size = entry.extent as u64;
+            let native = atomic.is_native(kind) && kind.native_size() == Some(size as usize);
+            Ok(Update { kind, op: atomic, size, pairs, native })
         }
         None if op.takes_any() => Ok(bytes),
         None => Err(wrong(Class::Op, "value-index pairs of these two types are not supported")),
@@ -334,8 +338,19 @@ pub unsafe fn accumulate(
         op,
         requested: false,
     };
-    // SAFETY: the caller's promise: the buffers stay until the epoch ends.
-    unsafe { recent::until_epoch_ends("MPI_Accumulate", win, &a) }
+    let short = target_datatype == origin_datatype && target_count == origin_count;
+    let element =
+        plain::Element { op, datatype: origin_datatype, rank: target_rank, disp: target_disp };
+    on_win("MPI_Accumulate", win, |w| {
+        let (operand, none) = (origin_addr.cast(), core::ptr::null_mut());
+        // SAFETY: the caller's promise.
+        let mut update = || unsafe { plain::update(w, win, &element, operand, origin_count, none) };
+        if short && update().is_some() {
+            return Ok(());
+        }
+        // SAFETY: the caller's promise: the buffers stay until the epoch ends.
+        unsafe { recent::start_any(w, win, &a) }
+    })
 }
 
 pub unsafe fn get_accumulate(
@@ -365,7 +380,7 @@ pub unsafe fn get_accumulate(
         requested: false,
     };
     // SAFETY: the caller's promise: the buffers stay until the epoch ends.
-    unsafe { recent::until_epoch_ends("MPI_Get_accumulate", win, &a) }
+    on_win("MPI_Get_accumulate", win, |w| unsafe { recent::start_any(w, win, &a) })
 }
 
 pub unsafe fn raccumulate(
@@ -459,33 +474,58 @@ pub unsafe fn fetch_and_op(
     op: MPI_Op,
     win: MPI_Win,
 ) -> c_int {
-    until_epoch_ends("MPI_Fetch_and_op", win, |w| {
-        ensure_lock(w, win, target_rank)?;
-        let World { process, objects, .. } = &mut **w;
-        objects.window(win)?;
-        let update = match objects.recent_update.find(op, datatype) {
-            Some(update) => update,
-            None => look_up(objects, op, datatype)?,
-        };
-        let window = objects.window(win)?;
-        out("result_addr", result_addr)?;
-        if update.op != AtomicOp::NoOp && origin_addr.is_null() {
-            return Err(wrong(Class::Buffer, "origin_addr is null"));
+    let element = plain::Element { op, datatype, rank: target_rank, disp: target_disp };
+    on_win("MPI_Fetch_and_op", win, |w| {
+        let (operand, fetch) = (origin_addr.cast::<u8>(), result_addr.cast::<u8>());
+        // SAFETY: the caller's promise.
+        let short = !fetch.is_null()
+            && unsafe { plain::update(w, win, &element, operand, 1, fetch) }.is_some();
+        if short {
+            return Ok(());
         }
-        let Some(there) = window.there(target_rank, target_disp)? else { return Ok(None) };
-        if !window.plain {
-            let target = Side { ty: objects.datatype(datatype)?.clone(), count: 1 };
-            window.look_closer(&there, &target, Some(Access::Update(update.op)))?;
-        }
-        let (fm, onesided) = process.onesided();
-        let (target, offset) = (&there.peer.target, there.at as u64);
-        let (operand, fetch) = (origin_addr.cast(), Some(result_addr.cast()));
         // SAFETY: the caller's promise: one element each, until the epoch ends.
-        let done = unsafe {
-            onesided.accumulate(fm, target, offset, update.kind, update.op, operand, 1, fetch)
-        };
-        done.map_err(|failure| refused(window, there.rank, &failure))
+        unsafe { fetch_and_update(w, win, &element, operand, fetch) }
     })
+}
+
+/// `MPI_Fetch_and_op`, the long way.
+///
+/// # Safety
+/// `operand` is null or readable for an element, and `fetch` null or writable, until the epoch ends.
+#[inline(never)]
+unsafe fn fetch_and_update(
+    w: &mut Entered,
+    win: MPI_Win,
+    &plain::Element { op, datatype, rank, disp }: &plain::Element,
+    operand: *const u8,
+    fetch: *mut u8,
+) -> Result<()> {
+    ensure_lock(w, win, rank)?;
+    let World { process, objects, .. } = &mut **w;
+    objects.window(win)?;
+    let update = match objects.recent_update.find(op, datatype) {
+        Some(update) => update,
+        None => look_up(objects, op, datatype)?,
+    };
+    let window = objects.window(win)?;
+    out("result_addr", fetch)?;
+    if update.op != AtomicOp::NoOp && operand.is_null() {
+        return Err(wrong(Class::Buffer, "origin_addr is null"));
+    }
+    let Some(there) = window.there(rank, disp)? else { return Ok(()) };
+    if !window.plain {
+        let target = Side { ty: objects.datatype(datatype)?.clone(), count: 1 };
+        window.look_closer(&there, &target, Some(Access::Update(update.op)))?;
+    }
+    let (fm, onesided) = process.onesided();
+    let (target, offset) = (&there.peer.target, there.at as u64);
+    // SAFETY: the caller's promise.
+    let done = unsafe {
+        onesided.accumulate(fm, target, offset, update.kind, update.op, operand, 1, Some(fetch))
+    };
+    let started = done.map_err(|failure| refused(window, there.rank, &failure))?;
+    started.into_iter().for_each(|op| leave(w, op));
+    Ok(())
 }
 
 pub unsafe fn compare_and_swap(

@@ -7,7 +7,7 @@ use crate::generated::constants::*;
 use crate::object::comm::{CommObject, Extras as CommExtras};
 use crate::object::errhandler::Handler;
 use crate::object::info::{self, Info};
-use crate::object::win::{Extras, Memory, Peer, Sync, Values, WinObject};
+use crate::object::win::{Extras, Memory, Peer, Sync, Values, WinObject, control_words};
 use crate::raise::on_comm;
 use crate::runtime::{Entered, World};
 use core::ffi::{c_int, c_void};
@@ -18,7 +18,6 @@ use hpvm_mpi::rma::Epochs;
 use hpvm_mpi::rma::conflicts::Log;
 use hpvm_onesided::{Path, RegionKey, Target};
 use hpvm_transport::PeerMemory;
-use hpvm_wire::rw_lock;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -181,11 +180,11 @@ pub(super) fn attach(w: &mut World, key: &RegionKey) -> Result<Target> {
     onesided.attach(fm, key).map_err(|e| wrong(Class::Other, e.to_string()))
 }
 
-/// Lets others access memory of this rank.
-fn expose(w: &mut World, base: *mut u8, len: usize) -> RegionKey {
+/// Lets others access memory of this rank, for a window of `ranks` ranks.
+fn expose(w: &mut World, base: *mut u8, len: usize, ranks: usize) -> RegionKey {
     let (fm, onesided) = w.process.onesided();
     // SAFETY: the program has named the memory for this use; it stays until the window is freed.
-    unsafe { onesided.expose(fm, base, len, rw_lock::WORDS as u32) }
+    unsafe { onesided.expose(fm, base, len, control_words(ranks)) }
 }
 
 /// Makes a window of memory of each rank. The caller has checked nothing: all ranks learn who had a mistake.
@@ -200,7 +199,7 @@ fn create(
     let size = private.size();
     let part = w.outside(|| agree::together_on(private.handle, size, part));
     let made = part.and_then(|part| {
-        let key = expose(w, part.base, part.size as usize);
+        let key = expose(w, part.base, part.size as usize, size);
         assemble(w, &private, part, key, |w, _, key| attach(w, key))
     });
     if made.is_err() {

@@ -1,8 +1,9 @@
 //! `MPI_Put` and `MPI_Get`, and their forms with requests (sections 12.3.1, 12.3.2 and 12.3.5).
 
 use super::access::{There, ensure_lock, target_type};
+use super::plain::{self, Transfer, Way};
 use super::request::with_request;
-use super::{refused, until_epoch_ends};
+use super::{leave, on_win, refused};
 use crate::body::check;
 use crate::generated::constants::*;
 use crate::object::win::WinObject;
@@ -17,42 +18,18 @@ use hpvm_mux::Mux;
 use hpvm_onesided::{OpId, Run};
 use std::sync::Arc;
 
-/// Which way the data go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    Put,
-    Get,
-}
-
-/// The arguments of a transfer.
-#[derive(Clone, Copy)]
-struct Arguments {
-    way: Way,
-    origin: *mut c_void,
-    count: MPI_Count,
-    datatype: MPI_Datatype,
-    rank: c_int,
-    disp: MPI_Aint,
-    target_count: MPI_Count,
-    target_datatype: MPI_Datatype,
-    /// A request tells when it is complete.
-    requested: bool,
-}
-
-impl Arguments {
-    /// What is noted of it until the epoch ends; a get with a request may be over long before.
-    fn access(&self) -> Option<Access> {
-        match self.way {
-            Way::Put => Some(Access::Put),
-            Way::Get => (!self.requested).then_some(Access::Get),
-        }
+/// What is noted of a transfer until the epoch ends; a get with a request may be over long before.
+fn access(way: Way, requested: bool) -> Option<Access> {
+    match way {
+        Way::Put => Some(Access::Put),
+        Way::Get => (!requested).then_some(Access::Get),
     }
 }
 
 /// One run of bytes on both sides, which most transfers are: offsets from the origin's address and from the
 /// displacement, and the length.
 #[inline(always)]
-fn as_one_run(a: &Arguments, ty: &Datatype, target_ty: &Datatype) -> Option<(i64, i64, u64)> {
+fn as_one_run(a: &Transfer, ty: &Datatype, target_ty: &Datatype) -> Option<(i64, i64, u64)> {
     let (from, len) = ty.as_run(a.count)?;
     let (to, room) = target_ty.as_run(a.target_count)?;
     (len == room).then_some((from, to, len))
@@ -62,15 +39,20 @@ fn as_one_run(a: &Arguments, ty: &Datatype, target_ty: &Datatype) -> Option<(i64
 ///
 /// # Safety
 /// The origin's buffer is valid until the operation is done.
-#[inline(always)]
-unsafe fn start(w: &mut Entered, win: MPI_Win, a: Arguments) -> Result<Option<OpId>> {
+#[inline(never)]
+unsafe fn start(
+    w: &mut Entered,
+    win: MPI_Win,
+    a: &Transfer,
+    requested: bool,
+) -> Result<Option<OpId>> {
     ensure_lock(w, win, a.rank)?;
     let World { process, objects, .. } = &mut **w;
     let window = objects.window(win)?;
     let origin = check::outgoing(objects, a.origin, a.count, a.datatype)?;
     let target_ty = target_type(objects, a.target_count, a.target_datatype)?;
     let Some(there) = window.there(a.rank, a.disp)? else { return Ok(None) };
-    if let Some((from, to, len)) = as_one_run(&a, origin.ty, target_ty)
+    if let Some((from, to, len)) = as_one_run(a, origin.ty, target_ty)
         && window.plain
     {
         let local = a.origin.cast::<u8>().wrapping_offset(from as isize);
@@ -86,7 +68,7 @@ unsafe fn start(w: &mut Entered, win: MPI_Win, a: Arguments) -> Result<Option<Op
         return moved.map_err(|failure| refused(window, there.rank, &failure));
     }
     // SAFETY: the caller's promise.
-    unsafe { in_parts(process, window, &there, &a, origin.ty, target_ty) }
+    unsafe { in_parts(process, window, &there, (a, requested), origin.ty, target_ty) }
 }
 
 /// As `start`, of buffers with holes, or of a dynamic window.
@@ -98,14 +80,14 @@ unsafe fn in_parts(
     process: &mut Process<Mux>,
     window: &WinObject,
     there: &There<'_>,
-    a: &Arguments,
+    (a, requested): (&Transfer, bool),
     ty: &Arc<Datatype>,
     target_ty: &Arc<Datatype>,
 ) -> Result<Option<OpId>> {
     let origin = Side { ty: ty.clone(), count: a.count };
     let target = Side { ty: target_ty.clone(), count: a.target_count };
     check_sizes(&origin, &target)?;
-    window.look_closer(there, &target, a.access())?;
+    window.look_closer(there, &target, access(a.way, requested))?;
     let (address, at) = (a.origin.expose_provenance(), there.at);
     let runs = Parts::new([origin, target]).map(move |part| Run {
         local: core::ptr::with_exposed_provenance_mut(
@@ -125,6 +107,25 @@ unsafe fn in_parts(
     moved.map_err(|failure| refused(window, there.rank, &failure))
 }
 
+/// A call whose transfer, a put or a get, the end of the epoch waits for. One copy of the code for each, so that it becomes part of the call.
+///
+/// # Safety
+/// The origin's buffer is valid until then.
+#[inline(always)]
+unsafe fn until_epoch_ends<const PUTS: bool>(win: MPI_Win, a: &Transfer) -> c_int {
+    on_win(if PUTS { "MPI_Put" } else { "MPI_Get" }, win, |w| {
+        // SAFETY: the caller's promise.
+        if let Some(()) = unsafe { plain::transfer(w, win, a) } {
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        if let Some(op) = unsafe { start(w, win, a, false)? } {
+            leave(w, op);
+        }
+        Ok(())
+    })
+}
+
 pub unsafe fn put(
     origin_addr: *const c_void,
     origin_count: MPI_Count,
@@ -135,7 +136,7 @@ pub unsafe fn put(
     target_datatype: MPI_Datatype,
     win: MPI_Win,
 ) -> c_int {
-    let a = Arguments {
+    let a = Transfer {
         way: Way::Put,
         origin: origin_addr.cast_mut(),
         count: origin_count,
@@ -144,10 +145,9 @@ pub unsafe fn put(
         disp: target_disp,
         target_count,
         target_datatype,
-        requested: false,
     };
     // SAFETY: the caller's promise: the buffer stays until the epoch ends.
-    until_epoch_ends("MPI_Put", win, |w| unsafe { start(w, win, a) })
+    unsafe { until_epoch_ends::<true>(win, &a) }
 }
 
 pub unsafe fn get(
@@ -160,7 +160,7 @@ pub unsafe fn get(
     target_datatype: MPI_Datatype,
     win: MPI_Win,
 ) -> c_int {
-    let a = Arguments {
+    let a = Transfer {
         way: Way::Get,
         origin: origin_addr,
         count: origin_count,
@@ -169,10 +169,9 @@ pub unsafe fn get(
         disp: target_disp,
         target_count,
         target_datatype,
-        requested: false,
     };
     // SAFETY: the caller's promise: the buffer stays until the epoch ends.
-    until_epoch_ends("MPI_Get", win, |w| unsafe { start(w, win, a) })
+    unsafe { until_epoch_ends::<false>(win, &a) }
 }
 
 pub unsafe fn rput(
@@ -186,7 +185,7 @@ pub unsafe fn rput(
     win: MPI_Win,
     request: *mut MPI_Request,
 ) -> c_int {
-    let a = Arguments {
+    let a = Transfer {
         way: Way::Put,
         origin: origin_addr.cast_mut(),
         count: origin_count,
@@ -195,10 +194,9 @@ pub unsafe fn rput(
         disp: target_disp,
         target_count,
         target_datatype,
-        requested: true,
     };
     // SAFETY: the caller's promises: the buffer stays until the request is complete.
-    unsafe { with_request("MPI_Rput", win, target_rank, request, |w| start(w, win, a)) }
+    unsafe { with_request("MPI_Rput", win, target_rank, request, |w| start(w, win, &a, true)) }
 }
 
 pub unsafe fn rget(
@@ -212,7 +210,7 @@ pub unsafe fn rget(
     win: MPI_Win,
     request: *mut MPI_Request,
 ) -> c_int {
-    let a = Arguments {
+    let a = Transfer {
         way: Way::Get,
         origin: origin_addr,
         count: origin_count,
@@ -221,8 +219,7 @@ pub unsafe fn rget(
         disp: target_disp,
         target_count,
         target_datatype,
-        requested: true,
     };
     // SAFETY: the caller's promises: the buffer stays until the request is complete.
-    unsafe { with_request("MPI_Rget", win, target_rank, request, |w| start(w, win, a)) }
+    unsafe { with_request("MPI_Rget", win, target_rank, request, |w| start(w, win, &a, true)) }
 }

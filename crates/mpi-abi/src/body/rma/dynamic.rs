@@ -6,12 +6,11 @@ use crate::body::agree;
 use crate::body::check::{out, wrong};
 use crate::generated::constants::*;
 use crate::object::info;
-use crate::object::win::{Memory, WinObject};
+use crate::object::win::{Memory, WinObject, control_words};
 use crate::raise::on_comm;
 use core::ffi::{c_int, c_void};
 use hpvm_mpi::Class;
 use hpvm_mpi::error::Result;
-use hpvm_wire::rw_lock;
 
 pub unsafe fn win_create_dynamic(info: MPI_Info, comm: MPI_Comm, win: *mut MPI_Win) -> c_int {
     on_comm("MPI_Win_create_dynamic", comm, |w| {
@@ -22,7 +21,7 @@ pub unsafe fn win_create_dynamic(info: MPI_Info, comm: MPI_Comm, win: *mut MPI_W
         let made = w.outside(|| agree::together_on(handle, size, hints)).and_then(|info| {
             let (fm, onesided) = w.process.onesided();
             let nothing = core::ptr::null_mut();
-            let key = onesided.expose_dynamic(fm, rw_lock::WORDS as u32);
+            let key = onesided.expose_dynamic(fm, control_words(size));
             let part = Ingredients {
                 flavor: MPI_WIN_FLAVOR_DYNAMIC,
                 base: nothing,

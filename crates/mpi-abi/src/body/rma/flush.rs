@@ -75,31 +75,24 @@ pub(super) fn these(
     if begun.is_empty() { Ok(()) } else { finish(w, window, &begun) }
 }
 
-/// As `one_and_tell`, for the given ranks, all at a time.
+/// As `these`; those to whom what is sent arrives later anyhow are told before that is known.
 pub(super) fn these_and_tell(
     w: &mut Entered,
     window: &WinObject,
-    ranks: &[u32],
-    mut tell: impl FnMut(&mut Entered, u32),
+    ranks: impl Iterator<Item = usize>,
+    mut tell: impl FnMut(&mut Entered, usize),
 ) -> Result<()> {
-    let (mut begun, mut told, mut result) = (Vec::new(), Vec::new(), Ok(()));
+    let (mut begun, mut result) = (Vec::new(), Ok(()));
     for rank in ranks {
-        match begin(w, window, *rank as usize) {
-            Ok(op) => begun.extend(op.map(|op| (*rank as usize, op))),
+        match begin(w, window, rank) {
+            Ok(op) => begun.extend(op.map(|op| (rank, op))),
             Err(error) => result = result.and(Err(error)),
         }
-        if w.process.onesided().1.precedes(&window.peers[*rank as usize].target) {
-            tell(w, *rank);
-            told.push(*rank);
+        if w.process.onesided().1.precedes(&window.peers[rank].target) {
+            tell(w, rank);
         }
     }
-    if !begun.is_empty() {
-        result = result.and(finish(w, window, &begun));
-    }
-    w.process.onesided().1.fence();
-    // Also after an error: they would wait for ever. Those of a group are ascending.
-    ranks.iter().filter(|rank| told.binary_search(rank).is_err()).for_each(|rank| tell(w, *rank));
-    result
+    if begun.is_empty() { result } else { result.and(finish(w, window, &begun)) }
 }
 
 /// As `these`, for all ranks.
@@ -117,21 +110,38 @@ pub(super) enum Extent {
     Remote,
 }
 
-fn flush(function: &'static str, rank: c_int, win: MPI_Win, extent: Extent) -> c_int {
-    on_win(function, win, |w| {
-        let World { process, objects, .. } = &mut **w;
-        let window = objects.window(win)?;
-        let Some(rank) = window.rank_of(rank)? else { return Ok(()) };
-        window.epochs.borrow().passive(rank, function)?;
-        let (fm, onesided) = process.onesided();
-        let begun = onesided.flush(fm, &window.peers[rank].target);
-        if let Ok(None) = begun {
-            return window.check_uses(rank..rank + 1, extent);
-        }
-        let window = window.clone();
-        await_one(w, &window, rank, begun)?;
-        window.check_uses(rank..rank + 1, extent)
+#[inline(always)]
+fn flush<const LOCAL: bool>(rank: c_int, win: MPI_Win) -> c_int {
+    let (function, extent) = match LOCAL {
+        true => ("MPI_Win_flush_local", Extent::Local),
+        false => ("MPI_Win_flush", Extent::Remote),
+    };
+    on_win(function, win, |w| match super::plain::flush(w, rank, win) {
+        Some(()) => Ok(()),
+        None => long_flush(w, function, rank, win, extent),
     })
+}
+
+#[inline(never)]
+fn long_flush(
+    w: &mut Entered,
+    function: &'static str,
+    rank: c_int,
+    win: MPI_Win,
+    extent: Extent,
+) -> Result<()> {
+    let World { process, objects, .. } = &mut **w;
+    let window = objects.window(win)?;
+    let Some(rank) = window.rank_of(rank)? else { return Ok(()) };
+    window.epochs.borrow().passive(rank, function)?;
+    let (fm, onesided) = process.onesided();
+    let begun = onesided.flush(fm, &window.peers[rank].target);
+    if let Ok(None) = begun {
+        return window.check_uses(rank..rank + 1, extent);
+    }
+    let window = window.clone();
+    await_one(w, &window, rank, begun)?;
+    window.check_uses(rank..rank + 1, extent)
 }
 
 /// A flush that is not done when it has begun, or has failed.
@@ -158,11 +168,11 @@ fn flush_all(function: &'static str, win: MPI_Win, extent: Extent) -> c_int {
 }
 
 pub unsafe fn win_flush(rank: c_int, win: MPI_Win) -> c_int {
-    flush("MPI_Win_flush", rank, win, Extent::Remote)
+    flush::<false>(rank, win)
 }
 
 pub unsafe fn win_flush_local(rank: c_int, win: MPI_Win) -> c_int {
-    flush("MPI_Win_flush_local", rank, win, Extent::Local)
+    flush::<true>(rank, win)
 }
 
 pub unsafe fn win_flush_all(win: MPI_Win) -> c_int {

@@ -2,7 +2,7 @@
 //! when their notices come.
 
 use super::flush::Extent;
-use super::{check_assert, flush, on_win, wait_for_ranks, window};
+use super::{check_assert, flush, on_win, plain, wait_for_ranks, window};
 use crate::body::check::wrong;
 use crate::generated::constants::*;
 use crate::object::win::WinObject;
@@ -20,12 +20,12 @@ const LOCK_ALL: &str = "MPI_Win_lock_all";
 
 /// The words of the lock at `rank`, if this process maps them.
 fn words(window: &WinObject, rank: usize) -> Option<LockWords<'_>> {
-    LockWords::new(window.peers[rank].target.control()?.all())
+    window.peers[rank].lock_words()
 }
 
 /// Tells those who wait for a lock that changed. `rank`: whose lock.
 #[cold]
-fn wake(w: &mut World, window: &WinObject, rank: usize, wake: Wake) {
+pub(super) fn wake(w: &mut World, window: &WinObject, rank: usize, wake: Wake) {
     let me = window.peers[window.rank()].process;
     for process in wake.processes.into_iter().flatten().filter(|process| *process != me) {
         // What stands in the words is an allegation: only a process of the window is told.
@@ -169,47 +169,60 @@ fn check_locks(window: &WinObject) -> Result<()> {
 }
 
 pub unsafe fn win_lock(lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win) -> c_int {
-    on_win(LOCK, win, |w| {
-        let window = window(w, win)?;
-        let held = match lock_type {
-            MPI_LOCK_SHARED => Held::Shared,
-            MPI_LOCK_EXCLUSIVE => Held::Exclusive,
-            other => {
-                let text =
-                    format!("lock type {other}; expected MPI_LOCK_SHARED or MPI_LOCK_EXCLUSIVE");
-                return Err(wrong(Class::Locktype, text));
-            }
-        };
-        check_assert(assert, MPI_MODE_NOCHECK)?;
-        check_locks(&window)?;
-        let Some(rank) = window.rank_of(rank)? else { return Ok(()) };
-        window.epochs.borrow().check_lock(rank)?;
-        if assert & MPI_MODE_NOCHECK != 0 {
-            window.epochs.borrow_mut().locked(rank, Held::Unchecked);
-            return Ok(());
-        }
-        acquire(w, LOCK, &window, rank, held == Held::Exclusive)?;
-        window.epochs.borrow_mut().locked(rank, held);
-        Ok(())
+    on_win(LOCK, win, |w| match plain::lock(w, lock_type, rank, assert, win) {
+        Some(()) => Ok(()),
+        None => lock(w, lock_type, rank, assert, win),
     })
 }
 
+/// `MPI_Win_lock`, the long way.
+#[inline(never)]
+fn lock(w: &mut Entered, lock_type: c_int, rank: c_int, assert: c_int, win: MPI_Win) -> Result<()> {
+    let window = window(w, win)?;
+    let held = match lock_type {
+        MPI_LOCK_SHARED => Held::Shared,
+        MPI_LOCK_EXCLUSIVE => Held::Exclusive,
+        other => {
+            let text = format!("lock type {other}; expected MPI_LOCK_SHARED or MPI_LOCK_EXCLUSIVE");
+            return Err(wrong(Class::Locktype, text));
+        }
+    };
+    check_assert(assert, MPI_MODE_NOCHECK)?;
+    check_locks(&window)?;
+    let Some(rank) = window.rank_of(rank)? else { return Ok(()) };
+    window.epochs.borrow().check_lock(rank)?;
+    if assert & MPI_MODE_NOCHECK != 0 {
+        window.epochs.borrow_mut().locked(rank, Held::Unchecked);
+        return Ok(());
+    }
+    acquire(w, LOCK, &window, rank, held == Held::Exclusive)?;
+    window.epochs.borrow_mut().locked(rank, held);
+    Ok(())
+}
+
 pub unsafe fn win_unlock(rank: c_int, win: MPI_Win) -> c_int {
-    on_win("MPI_Win_unlock", win, |w| {
-        let window = window(w, win)?;
-        let Some(rank) = window.rank_of(rank)? else { return Ok(()) };
-        let held = window.epochs.borrow().held_by_lock(rank)?;
-        let flushed = match held {
-            // Loads and stores come before the release of the lock.
-            Held::Shared | Held::Exclusive if window.is_mapped(rank) => {
-                give_back(w, &window, rank, held);
-                Ok(())
-            }
-            _ => flush::one_and_tell(w, &window, rank, |w| give_back(w, &window, rank, held)),
-        };
-        window.epochs.borrow_mut().unlocked(rank);
-        flushed.and(window.check_uses(rank..rank + 1, Extent::Remote))
+    on_win("MPI_Win_unlock", win, |w| match plain::unlock(w, rank, win) {
+        Some(()) => Ok(()),
+        None => unlock(w, rank, win),
     })
+}
+
+/// `MPI_Win_unlock`, the long way.
+#[inline(never)]
+fn unlock(w: &mut Entered, rank: c_int, win: MPI_Win) -> Result<()> {
+    let window = window(w, win)?;
+    let Some(rank) = window.rank_of(rank)? else { return Ok(()) };
+    let held = window.epochs.borrow().held_by_lock(rank)?;
+    let flushed = match held {
+        // Loads and stores come before the release of the lock.
+        Held::Shared | Held::Exclusive if window.is_mapped(rank) => {
+            give_back(w, &window, rank, held);
+            Ok(())
+        }
+        _ => flush::one_and_tell(w, &window, rank, |w| give_back(w, &window, rank, held)),
+    };
+    window.epochs.borrow_mut().unlocked(rank);
+    flushed.and(window.check_uses(rank..rank + 1, Extent::Remote))
 }
 
 pub unsafe fn win_lock_all(assert: c_int, win: MPI_Win) -> c_int {

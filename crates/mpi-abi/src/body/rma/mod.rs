@@ -12,6 +12,7 @@ mod flush;
 mod hints;
 mod lock;
 mod notices;
+mod plain;
 mod properties;
 mod pscw;
 mod recent;

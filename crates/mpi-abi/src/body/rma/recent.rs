@@ -1,10 +1,9 @@
 //! The last update that was looked up: most programs make the same ones again and again, of the same elements on all sides.
 
 use super::atomic::{Arguments, Update};
-use super::{leave, on_win, refused};
+use super::{leave, refused};
 use crate::generated::constants::*;
 use crate::runtime::{Entered, World};
-use core::ffi::c_int;
 use hpvm_mpi::datatype::Datatype;
 use hpvm_mpi::error::Result;
 use hpvm_onesided::{AtomicOp, OpId};
@@ -43,7 +42,7 @@ impl Recent {
 ///
 /// # Safety
 /// As for `atomic::start`.
-#[inline(always)]
+#[inline]
 unsafe fn start(w: &mut Entered, win: MPI_Win, a: &Arguments) -> Option<Result<Option<OpId>>> {
     let World { process, objects, .. } = &mut **w;
     let update = objects.recent_update.find(a.op, a.datatype)?;
@@ -59,7 +58,7 @@ unsafe fn start(w: &mut Entered, win: MPI_Win, a: &Arguments) -> Option<Result<O
     if !alike || odd || update.op == AtomicOp::NoOp {
         return None;
     }
-    let window = objects.window(win).ok()?;
+    let window = objects.find_window(win)?;
     if !window.plain || window.distant {
         return None;
     }
@@ -81,36 +80,18 @@ unsafe fn start(w: &mut Entered, win: MPI_Win, a: &Arguments) -> Option<Result<O
     Some(started.map_err(|failure| refused(window, there.rank, &failure)))
 }
 
-/// A call whose update the end of the epoch waits for.
+/// Starts an update that the end of the epoch waits for.
 ///
-/// # Safety
-/// The buffers are valid until then.
-#[inline(always)]
-pub(super) unsafe fn until_epoch_ends(
-    function: &'static str,
-    win: MPI_Win,
-    a: &Arguments,
-) -> c_int {
-    on_win(function, win, |w| {
-        // SAFETY: the caller's promise.
-        match unsafe { start(w, win, a) } {
-            Some(Ok(None)) => Ok(()),
-            Some(Ok(Some(op))) => {
-                leave(w, op);
-                Ok(())
-            }
-            Some(Err(error)) => Err(error),
-            // SAFETY: the caller's promise.
-            None => unsafe { start_any(w, win, a) },
-        }
-    })
-}
-
 /// # Safety
 /// As for `start`.
 #[inline(never)]
-unsafe fn start_any(w: &mut Entered, win: MPI_Win, a: &Arguments) -> Result<()> {
+pub(super) unsafe fn start_any(w: &mut Entered, win: MPI_Win, a: &Arguments) -> Result<()> {
     // SAFETY: the caller's promise.
+    if let Some(started) = unsafe { start(w, win, a) } {
+        started?.into_iter().for_each(|op| leave(w, op));
+        return Ok(());
+    }
+    // SAFETY: as above.
     unsafe { super::atomic::start(w, win, a)? }.into_iter().for_each(|op| leave(w, op));
     Ok(())
 }

@@ -7,14 +7,13 @@ use crate::body::agree;
 use crate::body::check::{out, wrong};
 use crate::generated::constants::*;
 use crate::object::info;
-use crate::object::win::{Memory, Peer, WinObject};
+use crate::object::win::{Memory, Peer, WinObject, control_words};
 use crate::raise::on_comm;
 use crate::runtime::{Entered, World};
 use core::ffi::{c_int, c_void};
 use hpvm_mpi::Class;
 use hpvm_mpi::error::Result;
 use hpvm_transport::PeerMemory;
-use hpvm_wire::rw_lock;
 
 /// The memory of all ranks as this rank sees it.
 struct Layout {
@@ -73,7 +72,7 @@ fn make(
     let (fm, onesided) = w.process.onesided();
     // SAFETY: memory that is shared for this use, until the window is freed.
     let key = unsafe {
-        onesided.expose_mapped(fm, layout.bases[me], size as usize, rw_lock::WORDS as u32)
+        onesided.expose_mapped(fm, layout.bases[me], size as usize, control_words(ranks))
     };
     let base = layout.bases[me];
     let memory = layout.memory;
