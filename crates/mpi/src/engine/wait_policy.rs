@@ -162,6 +162,12 @@ impl WaitPolicy {
         self.waits_by_calling
     }
 
+    /// Of a call in vain where ranks share processors. Apart, so that calls elsewhere are short.
+    #[inline(never)]
+    fn gives_way_while_computing(&mut self, now: impl FnOnce() -> Instant) -> bool {
+        self.waits_by_calling(now) || self.calls == 0
+    }
+
     /// A call that does not wait has made a progress step. A program that waits by calling again and again
     /// would keep the processor from those whom it waits for; it never sleeps. One that calls now and then while it computes
     /// gives way once in [`CALLS`] where ranks share processors: each time costs two switches of processes.
@@ -172,7 +178,7 @@ impl WaitPolicy {
             return Decision::Spin;
         }
         let gives_way = match self.oversubscribed {
-            true => self.waits_by_calling(now) || self.calls == 0,
+            true => self.gives_way_while_computing(now),
             false => self.vain.is_multiple_of(POLLS_BETWEEN_YIELDS),
         };
         match gives_way {
