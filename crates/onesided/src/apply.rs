@@ -287,7 +287,7 @@ fn is_aligned(at: *mut u8, kind: Kind) -> bool {
 /// # Safety
 /// All four are valid for `size` bytes; `at` is aligned to them.
 #[inline(always)]
-unsafe fn swap_aligned(
+pub(crate) unsafe fn swap_aligned(
     at: *mut u8,
     size: usize,
     compare: *const u8,

@@ -1,6 +1,6 @@
 //! The calls that start an operation, whatever the path.
 
-use crate::apply::Elements;
+use crate::apply::{Elements, swap_aligned};
 use crate::atomicity::Atomicity;
 use crate::delegation::{Delegate, What};
 use crate::error::{Error, Result};
@@ -12,7 +12,7 @@ use crate::runs::{Cursor, Parts, Run, Update};
 use crate::under_way::OpId;
 use crate::{OneSided, Rank, atomic, cross_memory, mapped};
 use hpvm_fm::{Fm, Transport};
-use hpvm_wire::accumulate_lock::LONG;
+use hpvm_wire::accumulate_lock::{LONG, Sharing};
 use hpvm_wire::counters::add;
 
 /// Which way bytes go.
@@ -298,12 +298,49 @@ impl OneSided {
         count: usize,
         fetch: *mut u8,
     ) -> Option<()> {
+        let (at, _sharing) = self.by_processor(fm, target, offset, (count, size))?;
+        // SAFETY: `by_processor`; the caller's promise.
+        unsafe { atomic::update(at, kind, op, operand, count, fetch) };
+        Some(())
+    }
+
+    /// `compare_and_swap` where the memory is mapped and the processor swaps. `None`: it does not, or something is wrong; nothing has been
+    /// done.
+    ///
+    /// # Safety
+    /// As for `compare_and_swap`; there are native kinds of `size` bytes.
+    #[inline(always)]
+    pub unsafe fn swap_mapped<T: Transport>(
+        &self,
+        fm: &Fm<T>,
+        target: &Target,
+        (offset, size): (u64, usize),
+        compare: *const u8,
+        swap: *const u8,
+        result: *mut u8,
+    ) -> Option<()> {
+        let (at, _sharing) = self.by_processor(fm, target, offset, (1, size))?;
+        // SAFETY: `by_processor`; the caller's promise.
+        unsafe { swap_aligned(at, size, compare, swap, result) };
+        Some(())
+    }
+
+    /// Where few elements lie that the processor may update now: inside the region, mapped, aligned to their size. Also what keeps those
+    /// out meanwhile who update them otherwise.
+    #[inline(always)]
+    fn by_processor<'a, T: Transport>(
+        &'a self,
+        fm: &Fm<T>,
+        target: &'a Target,
+        offset: u64,
+        (count, size): (usize, usize),
+    ) -> Option<(*mut u8, Option<Sharing<'a>>)> {
         let elements = self.elements(target, offset, count)?;
         let fits = count < LONG && target.has(offset, size * count);
         if !fits || elements.at.addr() & (size - 1) != 0 {
             return None;
         }
-        let _sharing = match elements.atomicity {
+        let sharing = match elements.atomicity {
             Atomicity::Locked => return None,
             Atomicity::Processor => None,
             Atomicity::Shared(updating) => Some(elements.control.lock().share(updating)?),
@@ -311,9 +348,7 @@ impl OneSided {
         if let Some(c) = fm.counters() {
             add(&c.atomics, count as u64);
         }
-        // SAFETY: inside the region, aligned, and the lock is shared if the processor is not all that updates; the caller's promise.
-        unsafe { atomic::update(elements.at, kind, op, operand, count, fetch) };
-        Some(())
+        Some((elements.at, sharing))
     }
 
     /// `accumulate` of several runs of elements as one operation. They may be drawn after this call has returned.

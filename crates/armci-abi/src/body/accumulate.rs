@@ -206,18 +206,20 @@ unsafe fn add_short(
     Some(code)
 }
 
+/// Adds one run of `len` bytes.
+///
 /// # Safety
 /// The program's promises.
-unsafe fn add(
+pub unsafe fn add(
     name: Name,
     sum: &Sum,
     (source, dest): (*mut c_void, *mut c_void),
-    len: c_int,
+    len: usize,
     process: c_int,
     when: When,
 ) -> c_int {
     let s = state(name);
-    let (process, len) = (s.process(name, process), length(name, len));
+    let process = s.process(name, process);
     sum.whole(name, len);
     let mut started = false;
     if len != 0 {
@@ -249,6 +251,7 @@ pub unsafe fn accumulate(
     len: c_int,
     process: c_int,
 ) -> c_int {
+    let len = length(name, len);
     // SAFETY: the program's promises.
     unsafe { add(name, &Sum::new(name, kind, scale), (source, dest), len, process, When::Now) }
 }
@@ -263,7 +266,7 @@ pub unsafe fn nb_accumulate(
     process: c_int,
     handle: *mut Handle,
 ) -> c_int {
-    let when = When::Later(handle);
+    let (len, when) = (length(name, len), When::Later(handle));
     // SAFETY: the program's promises.
     unsafe { add(name, &Sum::new(name, kind, scale), (source, dest), len, process, when) }
 }

@@ -2,7 +2,7 @@
 
 #![expect(clippy::too_many_arguments, reason = "as ARMCI has them")]
 
-use super::accumulate::{Batch, Sum};
+use super::accumulate::{Batch, Sum, add};
 use super::handle::{When, note};
 use super::transfer::{Way, bytes};
 use crate::races::Access;
@@ -163,10 +163,13 @@ unsafe fn add_strided(
     when: When,
 ) -> c_int {
     let s = state(name);
-    let process = s.process(name, process);
     // SAFETY: the program's promises.
     unsafe {
         let strided = described(name, source.1, dest.1, count, levels);
+        if levels == 0 {
+            return add(name, sum, (source.0, dest.0), strided.run(), process, when);
+        }
+        let process = s.process(name, process);
         let (low, len) = strided.dest_span();
         sum.whole(name, strided.run());
         if len == 0 {

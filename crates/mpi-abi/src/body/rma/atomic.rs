@@ -2,7 +2,7 @@
 
 use super::access::{There, ensure_lock, target_type};
 use super::request::with_request;
-use super::{Recent, leave, on_win, plain, recent, refused, until_epoch_ends};
+use super::{Recent, leave, on_win, plain, recent, refused};
 use crate::body::check::{self, out, wrong};
 use crate::generated::constants::*;
 use crate::object::Objects;
@@ -537,52 +537,65 @@ pub unsafe fn compare_and_swap(
     target_disp: MPI_Aint,
     win: MPI_Win,
 ) -> c_int {
-    until_epoch_ends("MPI_Compare_and_swap", win, |w| {
-        ensure_lock(w, win, target_rank)?;
-        let World { process, objects, .. } = &mut **w;
-        let window = objects.window(win)?;
-        let (ty, entry) = element(objects, datatype)?;
-        check_comparable(entry)?;
-        let update = update_of(Predef::Replace, ty)?;
-        for (what, address) in [("origin_addr", origin_addr), ("compare_addr", compare_addr)] {
-            out(what, address.cast_mut())?;
+    let a = plain::Swap {
+        swap: origin_addr,
+        compare: compare_addr,
+        result: result_addr,
+        datatype,
+        rank: target_rank,
+        disp: target_disp,
+    };
+    on_win("MPI_Compare_and_swap", win, |w| {
+        // SAFETY: the caller's promise: one element each.
+        if let Some(()) = unsafe { plain::compare_and_swap(w, win, &a) } {
+            return Ok(());
         }
-        out("result_addr", result_addr)?;
-        let Some(there) = window.there(target_rank, target_disp)? else { return Ok(None) };
-        if !window.plain {
-            let target = Side { ty: ty.clone(), count: 1 };
-            window.look_closer(&there, &target, Some(Access::CompareAndSwap))?;
-        }
-        let (fm, onesided) = process.onesided();
-        let (target, offset) = (&there.peer.target, there.at as u64);
-        let (compare, swap) = (compare_addr.cast(), origin_addr.cast());
-        // SAFETY: the caller's promise: one element each, until the epoch ends.
-        let done = unsafe {
-            onesided.compare_and_swap(
-                fm,
-                target,
-                offset,
-                update.kind,
-                compare,
-                swap,
-                result_addr.cast(),
-            )
-        };
-        done.map_err(|failure| refused(window, there.rank, &failure))
+        // SAFETY: as above, until the epoch ends.
+        unsafe { swap(w, win, &a) }
     })
 }
 
-/// Section 12.3.4 names the groups whose elements may be compared: their values are their bytes.
-fn check_comparable(entry: &Predefined) -> Result<()> {
-    use Group::{Byte, CInteger, FortranInteger, Logical, MultiLanguage};
-    match entry.group {
-        CInteger | FortranInteger | Logical | MultiLanguage | Byte => Ok(()),
-        _ => {
-            let text = format!(
-                "{} can't be compared and swapped: expected an integer, logical, multi-language or byte type",
-                entry.name
-            );
-            Err(wrong(Class::Type, text))
-        }
+/// `MPI_Compare_and_swap`, the long way.
+///
+/// # Safety
+/// `swap` and `compare` are null or readable for an element, and `result` is null or writable, until the epoch ends.
+#[inline(never)]
+unsafe fn swap(w: &mut Entered, win: MPI_Win, a: &plain::Swap) -> Result<()> {
+    ensure_lock(w, win, a.rank)?;
+    let World { process, objects, .. } = &mut **w;
+    let window = objects.window(win)?;
+    let (ty, entry) = element(objects, a.datatype)?;
+    if !is_comparable(entry) {
+        let text = format!(
+            "{} can't be compared and swapped: expected an integer, logical, multi-language or byte type",
+            entry.name
+        );
+        return Err(wrong(Class::Type, text));
     }
+    let update = update_of(Predef::Replace, ty)?;
+    for (what, address) in [("origin_addr", a.swap), ("compare_addr", a.compare)] {
+        out(what, address.cast_mut())?;
+    }
+    out("result_addr", a.result)?;
+    let Some(there) = window.there(a.rank, a.disp)? else { return Ok(()) };
+    if !window.plain {
+        let target = Side { ty: ty.clone(), count: 1 };
+        window.look_closer(&there, &target, Some(Access::CompareAndSwap))?;
+    }
+    let (fm, onesided) = process.onesided();
+    let (target, offset) = (&there.peer.target, there.at as u64);
+    let (compare, swap, result) = (a.compare.cast(), a.swap.cast(), a.result.cast());
+    // SAFETY: the caller's promise.
+    let done = unsafe {
+        onesided.compare_and_swap(fm, target, offset, update.kind, compare, swap, result)
+    };
+    let started = done.map_err(|failure| refused(window, there.rank, &failure))?;
+    started.into_iter().for_each(|op| leave(w, op));
+    Ok(())
+}
+
+/// Section 12.3.4 names the groups whose elements may be compared: their values are their bytes.
+pub(super) fn is_comparable(entry: &Predefined) -> bool {
+    use Group::{Byte, CInteger, FortranInteger, Logical, MultiLanguage};
+    matches!(entry.group, CInteger | FortranInteger | Logical | MultiLanguage | Byte)
 }

@@ -126,21 +126,6 @@ fn check_assert(assert: c_int, known: c_int) -> Result<()> {
     }
 }
 
-/// Runs the body of a call whose operations, which it returns, the end of the epoch waits for.
-#[inline(always)]
-fn until_epoch_ends<I: IntoIterator<Item = OpId>>(
-    function: &'static str,
-    win: MPI_Win,
-    start: impl FnOnce(&mut Entered) -> Result<I>,
-) -> c_int {
-    on_win(function, win, |w| {
-        for op in start(w)? {
-            leave(w, op);
-        }
-        Ok(())
-    })
-}
-
 /// Nobody asks for the operation any more. What goes wrong with it is told by the next flush.
 fn leave(w: &mut Entered, op: OpId) {
     let _ = w.process.onesided().1.forget(op);

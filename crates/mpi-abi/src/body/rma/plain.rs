@@ -2,13 +2,14 @@
 //! no error to be told: `None` says that nothing has been done and that the call goes the long way, which also finds out
 //! what is wrong with it.
 
+use super::atomic::is_comparable;
 use super::lock;
 use crate::generated::constants::*;
 use crate::object::Objects;
 use crate::object::win::{Peer, WinObject};
 use crate::runtime::{Entered, World};
 use core::ffi::{c_int, c_void};
-use hpvm_mpi::rma::Held;
+use hpvm_mpi::rma::{Held, kinds};
 use hpvm_onesided::AtomicOp;
 
 /// Most elements of a transfer that goes this way: no predefined datatype makes as many more than a signed word of bytes.
@@ -116,6 +117,38 @@ pub(super) unsafe fn update(
     let element = (update.kind, update.op, update.size as usize);
     // SAFETY: the caller's promise, and `native`; the range is checked by the layer below.
     unsafe { onesided.accumulate_mapped(fm, &peer.target, offset, element, operand, count, fetch) }
+}
+
+/// One element of a window that is compared and swapped, and where the values are.
+pub(super) struct Swap {
+    pub swap: *const c_void,
+    pub compare: *const c_void,
+    pub result: *mut c_void,
+    pub datatype: MPI_Datatype,
+    pub rank: c_int,
+    pub disp: MPI_Aint,
+}
+
+/// `MPI_Compare_and_swap` of elements that the processor has.
+///
+/// # Safety
+/// `swap` and `compare` are null or readable for an element, and `result` is null or writable.
+#[inline(always)]
+pub(super) unsafe fn compare_and_swap(w: &mut Entered, win: MPI_Win, a: &Swap) -> Option<()> {
+    let World { process, objects, .. } = &mut **w;
+    let entry = objects.named_type(a.datatype)?.as_predefined()?;
+    let size = kinds::kind(entry)?.native_size().filter(|size| *size == entry.extent)?;
+    let window = objects.find_window(win)?;
+    let (rank, peer) = window.mapped_peer(a.rank)?;
+    let at = (a.disp as i64).checked_mul(peer.disp_unit)?;
+    let odd = a.swap.is_null() || a.compare.is_null() || a.result.is_null() || at < 0;
+    if odd || !is_comparable(entry) || !window.epochs.borrow_mut().allows(rank) {
+        return None;
+    }
+    let (fm, onesided) = process.onesided();
+    let (compare, swap, result) = (a.compare.cast(), a.swap.cast(), a.result.cast());
+    // SAFETY: the caller's promise; the range is checked by the layer below.
+    unsafe { onesided.swap_mapped(fm, &peer.target, (at as u64, size), compare, swap, result) }
 }
 
 /// `MPI_Win_flush` and `MPI_Win_flush_local`: operations on mapped memory are complete when they return, so that what is left is the order
