@@ -9,7 +9,8 @@ use hpvm_abi::constants::*;
 use hpvm_abi::models::{NOTHING, PORTALS, error_of};
 use hpvm_model::{models, mpi};
 use hpvm_portals::{
-    Carrier, Data, EAGER, Head, Inaccessible, Purpose, Region, Transfer, Unreachable,
+    Bundle, Carrier, Data, EAGER, Head, Inaccessible, PacketKind, Purpose, Region, Transfer,
+    Unreachable,
 };
 
 const PUTS: c_int = 2;
@@ -19,6 +20,7 @@ const GETS: c_int = 3;
 pub const PACKET: usize = Head::BYTES + EAGER as usize;
 
 const _: () = assert!(PACKET <= hpvm_abi::models::PACKET);
+const _: () = assert!(Bundle::BYTES <= hpvm_abi::models::PACKET);
 
 /// Packets that may wait to leave, 4 MiB of them, before calls of the program wait with them.
 const UNSENT: usize = 1024;
@@ -65,6 +67,10 @@ pub struct Mpi {
     /// The interface that calls.
     pub interface: u8,
     pub totals: Totals,
+    /// Answers without data that go in one packet to this process, while packets are taken.
+    answers: Bundle,
+    asker: u32,
+    holds: bool,
     /// Packets sent since it was last asked how many wait, and whether they were too many.
     unseen: u32,
     full: bool,
@@ -126,6 +132,9 @@ impl Mpi {
             moving: Vec::new(),
             interface: 0,
             totals: Totals::default(),
+            answers: Bundle::default(),
+            asker: 0,
+            holds: false,
             unseen: 0,
             full: false,
         }
@@ -182,6 +191,64 @@ impl Mpi {
                 None
             }
         }
+    }
+
+    /// From now on answers wait for those to what comes next, until they are [let go](Mpi::release).
+    #[inline]
+    pub fn hold(&mut self) {
+        self.holds = true;
+    }
+
+    /// Whether answers wait.
+    #[inline]
+    pub fn has_answers(&self) -> bool {
+        !self.answers.is_empty()
+    }
+
+    /// Sends the answers that wait; later ones go at once.
+    #[inline]
+    pub fn release(&mut self) {
+        self.holds = false;
+        self.send_answers();
+    }
+
+    #[inline]
+    fn send_answers(&mut self) {
+        if self.has_answers() {
+            self.send_all_answers();
+        }
+    }
+
+    #[inline(never)]
+    fn send_all_answers(&mut self) {
+        let packet = self.answers.packet();
+        // SAFETY: as many bytes.
+        let code = unsafe {
+            let (at, len) = (packet.as_ptr(), packet.len());
+            (models().send)(PORTALS, self.asker, at, len, core::ptr::null(), 0)
+        };
+        // An initiator that is gone waits for nothing.
+        let _ = self.count_sent(code);
+        self.answers.clear();
+    }
+
+    #[inline(always)]
+    fn count_sent(&mut self, code: c_int) -> Result<(), Unreachable> {
+        if !ok(code) {
+            return Err(Unreachable);
+        }
+        self.unseen += 1;
+        self.totals.sent += 1;
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn answer(&mut self, to: u32, head: &Head) {
+        if to != self.asker || self.answers.is_full() {
+            self.send_answers();
+            self.asker = to;
+        }
+        self.answers.push(head);
     }
 
     /// Takes back a packet's buffer.
@@ -273,8 +340,16 @@ impl Mpi {
 }
 
 impl Carrier for Mpi {
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, to: u32, head: &Head, data: Data) -> Result<(), Unreachable> {
+        if matches!(head.kind, PacketKind::Reply(_)) && self.holds {
+            if !head.long && matches!(data, Data::None) {
+                self.answer(to, head);
+                return Ok(());
+            }
+        }
+        // What is sent to one process arrives in order.
+        self.send_answers();
         let len = head.write(&mut self.head);
         let (at, length) = match data {
             Data::None => (self.out.as_ptr(), 0),
@@ -295,12 +370,7 @@ impl Carrier for Mpi {
         };
         // SAFETY: as many bytes at both.
         let code = unsafe { (models().send)(PORTALS, to, self.head.as_ptr(), len, at, length) };
-        if !ok(code) {
-            return Err(Unreachable);
-        }
-        self.unseen += 1;
-        self.totals.sent += 1;
-        Ok(())
+        self.count_sent(code)
     }
 
     fn send_bytes(

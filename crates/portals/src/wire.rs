@@ -76,6 +76,9 @@ const BARE: u8 = 7;
 const BARE_BYTES: usize = 4 + 3 * 8;
 const _: () = assert!(BARE_BYTES + 8 <= hpvm_wire::cell::LINE_PAYLOAD);
 
+/// In place of a kind: several headers without data, each behind a byte that says how long it is.
+const SEVERAL: u8 = 8;
+
 /// Kind, interface and flags, operation, type: a byte each.
 const FIRST: usize = 4;
 /// Of them follow so many ([`narrow`]).
@@ -218,6 +221,73 @@ impl Head {
     }
 }
 
+/// Headers without data for one process, which go in one packet.
+#[derive(Default)]
+pub struct Bundle {
+    bytes: Vec<u8>,
+    headers: usize,
+}
+
+impl Bundle {
+    /// Headers in a packet at most.
+    pub const MOST: usize = 32;
+    /// A packet at most: what says of each header how long it is, and what says that they are several.
+    pub const BYTES: usize = 1 + Bundle::MOST * (1 + Head::BYTES);
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.headers == 0
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.headers == Bundle::MOST
+    }
+
+    pub fn push(&mut self, head: &Head) {
+        let mut bytes = [0; Head::BYTES];
+        let len = head.write(&mut bytes);
+        if self.is_empty() {
+            self.bytes.push(SEVERAL);
+        }
+        self.bytes.push(len as u8);
+        self.bytes.extend_from_slice(&bytes[..len]);
+        self.headers += 1;
+    }
+
+    /// The packet: a single header goes as it is.
+    pub fn packet(&self) -> &[u8] {
+        let own = if self.headers == 1 { 2 } else { 0 };
+        self.bytes.get(own..).unwrap_or(&[])
+    }
+
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.headers = 0;
+    }
+
+    /// The packets of one header each that are in a packet of several; none where it is not such. What is cut off is left out.
+    pub fn parts(packet: &[u8]) -> impl Iterator<Item = &[u8]> {
+        let mut rest = match packet {
+            [SEVERAL, rest @ ..] => rest,
+            _ => &[],
+        };
+        std::iter::from_fn(move || {
+            let (len, behind) = rest.split_first()?;
+            let (part, left) = behind.split_at_checked(usize::from(*len))?;
+            rest = left;
+            Some(part)
+        })
+    }
+
+    /// Whether a packet is one of several headers.
+    #[inline(always)]
+    pub fn is(packet: &[u8]) -> bool {
+        packet.first() == Some(&SEVERAL)
+    }
+}
+
+const _: () = assert!(Head::BYTES <= u8::MAX as usize);
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -288,6 +358,40 @@ mod tests {
             assert_eq!(Head::from_bytes(&packet), Ok((head, &[9][..])));
             assert_eq!(Head::from_bytes(&bytes[..len - 1]), Err(Malformed));
         }
+    }
+
+    #[test]
+    fn headers_in_one_packet_come_out_as_they_went_in() {
+        let head = |ticket| Head {
+            kind: Kind::Reply(NiFail::Ok),
+            interface: 1,
+            long: false,
+            flag: true,
+            pt_index: 3,
+            ticket,
+            match_bits: 1,
+            hdr_data: 0,
+            length: 8,
+            remote_offset: 16,
+            operand: [0; OPERAND],
+        };
+        let mut bundle = Bundle::default();
+        bundle.push(&head(1 << 40));
+        assert!(!Bundle::is(bundle.packet()) && Bundle::parts(bundle.packet()).count() == 0);
+        assert_eq!(Head::from_bytes(bundle.packet()), Ok((head(1 << 40), &[][..])));
+        bundle.push(&head(2));
+        let packet = bundle.packet();
+        let found: Vec<_> = Bundle::parts(packet).map(Head::from_bytes).collect();
+        assert_eq!(found, [Ok((head(1 << 40), &[][..])), Ok((head(2), &[][..]))]);
+        assert!(Bundle::is(packet) && Head::from_bytes(packet) == Err(Malformed));
+        assert_eq!(Bundle::parts(&packet[..packet.len() - 1]).count(), 1);
+        while !bundle.is_full() {
+            bundle.push(&head(u64::MAX));
+        }
+        assert!(bundle.packet().len() <= Bundle::BYTES);
+        assert_eq!(Bundle::parts(bundle.packet()).count(), Bundle::MOST);
+        bundle.clear();
+        assert!(bundle.is_empty() && bundle.packet().is_empty());
     }
 
     #[test]

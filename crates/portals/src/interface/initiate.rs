@@ -59,6 +59,20 @@ pub struct Request {
     pub operand: [u8; OPERAND],
 }
 
+/// A put as the program asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Put {
+    pub from: Local,
+    pub length: u64,
+    pub ack: Ack,
+    pub target: Target,
+    pub pt_index: u32,
+    pub match_bits: u64,
+    pub remote_offset: u64,
+    pub user_ptr: u64,
+    pub hdr_data: u64,
+}
+
 /// An operation that is not over.
 pub(super) struct Pending {
     pub target: u32,
@@ -90,6 +104,60 @@ impl Interface {
         let result = self.begin(request, carrier);
         self.run_due(carrier);
         result
+    }
+
+    /// Starts a put whose data goes with its header. False: it is for [`start`](Interface::start).
+    ///
+    /// Most operations are such: what a request has beside, and the ways that only others go, would cost as much as the rest.
+    #[inline(always)]
+    pub fn put(&mut self, put: &Put, carrier: &mut impl Carrier) -> Result<bool> {
+        if put.length > EAGER.min(self.limits.max_msg_size) {
+            return Ok(false);
+        }
+        let id = self.object(put.from.descriptor, Kind::Descriptor)?;
+        let target = self.resolve(put.target)?;
+        let descriptor = self.descriptors.get(id).ok_or(Fault::ArgInvalid)?;
+        let (offset, length) = (put.from.offset, put.length);
+        if !descriptor.region.holds(offset, length) {
+            return Err(Fault::ArgInvalid);
+        }
+        let ticket = match put.ack {
+            Ack::None => None,
+            ack => Some(self.pending.insert(Pending {
+                target,
+                put: Some(id),
+                get: None,
+                put_offset: offset,
+                length,
+                user_ptr: put.user_ptr,
+                ack,
+                sent: true,
+                answered: false,
+                coming: None,
+            })),
+        };
+        let head = Head {
+            kind: Packet::Put,
+            interface: self.nature.number(),
+            long: false,
+            flag: ticket.is_some(),
+            pt_index: put.pt_index,
+            ticket: ticket.map_or(0, Id::to_bits),
+            match_bits: if self.nature.matching { put.match_bits } else { 0 },
+            hdr_data: put.hdr_data,
+            length,
+            remote_offset: put.remote_offset,
+            operand: [0; OPERAND],
+        };
+        let data = Data::Memory { region: &descriptor.region, offset, length };
+        let tells = descriptor.tells_sends();
+        if carrier.send(target, &head, data).is_err() {
+            self.unreachable(ticket, id, length, put.user_ptr);
+        } else if tells {
+            self.of_send(id, length, put.user_ptr, NiFail::Ok);
+        }
+        self.run_due(carrier);
+        Ok(true)
     }
 
     /// Starts an operation when the counting event `trigger` reaches `threshold` (`PtlTriggeredPut` and its kin).
@@ -161,7 +229,13 @@ impl Interface {
         };
         let went = carrier.send(target, &head, data).is_ok();
         if !went {
-            self.unreachable(ticket, put, request);
+            match (ticket, put) {
+                (None, None) => {}
+                (Some(ticket), None) => self.fail(ticket, NiFail::Undeliverable),
+                (_, Some((id, _))) => {
+                    self.unreachable(ticket, id, request.length, request.user_ptr);
+                }
+            }
         } else if let Some((id, _)) = put.filter(|_| !long) {
             self.of_send(id, request.length, request.user_ptr, NiFail::Ok);
         }
@@ -221,16 +295,12 @@ impl Interface {
         }
     }
 
-    /// The target is gone.
+    /// The target of an operation that reads the memory of descriptor `id` is gone.
     #[cold]
-    fn unreachable(&mut self, ticket: Option<Id>, put: Option<(Id, u64)>, request: &Request) {
+    fn unreachable(&mut self, ticket: Option<Id>, id: Id, length: u64, user_ptr: u64) {
         match ticket {
             Some(ticket) => self.fail(ticket, NiFail::Undeliverable),
-            None => {
-                if let Some((id, _)) = put {
-                    self.of_send(id, request.length, request.user_ptr, NiFail::Undeliverable);
-                }
-            }
+            None => self.of_send(id, length, user_ptr, NiFail::Undeliverable),
         }
     }
 }

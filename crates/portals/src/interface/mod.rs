@@ -12,7 +12,7 @@ mod target;
 
 use descriptor::Descriptor;
 pub use descriptor::MdOptions;
-pub use initiate::{Ack, Local, Request, Verb};
+pub use initiate::{Ack, Local, Put, Request, Verb};
 use table::Start;
 pub use table::{Appended, PtOptions};
 

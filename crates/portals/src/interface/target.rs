@@ -89,13 +89,14 @@ impl Interface {
         }
         let (done, back) = access(head, region, (offset, mlength), data, scratch, carrier);
         let fail = if done.is_ok() { NiFail::Ok } else { NiFail::Segv };
-        let body = Body { message: *message, entry, list: List::Priority, offset, mlength };
-        let (event, count) = event::told(plain.entry, Moment::Arrival, body, fail);
-        let queue = index.queue.and_then(|id| queues.get_mut(id));
-        if let (Some(queue), Some(event)) = (queue, event) {
-            queue.push(full(&event, head.pt_index, region.address(offset)));
-            self.news = true;
+        if let Some(queue) = index.queue.and_then(|id| queues.get_mut(id)) {
+            let body = Body { message: *message, entry, list: List::Priority, offset, mlength };
+            if let Some(event) = event::shown(plain.entry, Moment::Arrival, body, fail) {
+                queue.push(full(&event, head.pt_index, region.address(offset)));
+                self.news = true;
+            }
         }
+        let count = event::counted(plain.entry, Moment::Arrival, mlength, fail);
         let acknowledge = !plain.entry.has(Options::ACK_DISABLE);
         let granted = Granted { acknowledge, list: List::Priority, offset, mlength };
         answer(peer, head, fail, Some(&granted), back, carrier);
