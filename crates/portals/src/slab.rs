@@ -67,6 +67,7 @@ impl<T> Slab<T> {
         slot.value.as_mut().filter(|_| slot.generation == id.generation)
     }
 
+    #[inline]
     pub fn remove(&mut self, id: Id) -> Option<T> {
         self.get(id)?;
         let slot = &mut self.slots[id.index as usize];

@@ -230,7 +230,7 @@ pub struct Bundle {
 
 impl Bundle {
     /// Headers in a packet at most.
-    pub const MOST: usize = 32;
+    pub const MOST: usize = 8;
     /// A packet at most: what says of each header how long it is, and what says that they are several.
     pub const BYTES: usize = 1 + Bundle::MOST * (1 + Head::BYTES);
 
