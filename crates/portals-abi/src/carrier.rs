@@ -15,6 +15,7 @@ use hpvm_portals::{
 
 const PUTS: c_int = 2;
 const GETS: c_int = 3;
+const PUSHES: c_int = 4;
 
 /// A packet at most.
 pub const PACKET: usize = Head::BYTES + EAGER as usize;
@@ -35,8 +36,10 @@ struct Moving {
     interface: u8,
     transfer: Transfer,
     request: MPI_Request,
+    /// Bytes that move, and how many of them are kept.
+    total: u64,
     length: u64,
-    /// Memory in several runs: a copy is sent, or received.
+    /// Memory in several runs, or less than what moves: a copy is sent, or received.
     copy: Option<Vec<u8>>,
     region: Region,
     offset: u64,
@@ -278,7 +281,7 @@ impl Mpi {
             if done == 0 {
                 // SAFETY: our request, whose memory the program has promised, or which is `copy`.
                 let code = unsafe { (mpi().MPI_Test)(&mut moving.request, &mut done, &mut status) };
-                good = ok(code) && (moving.transfer.sends || status.bytes() == moving.length);
+                good = ok(code) && (moving.transfer.sends || status.bytes() == moving.total);
                 done |= c_int::from(!ok(code));
             }
             if done != 0 {
@@ -290,18 +293,31 @@ impl Mpi {
 
     /// Takes a transfer out that is over.
     fn moved(&mut self, at: usize, mut good: bool) -> (u8, Transfer, bool) {
-        let Moving { interface, transfer, copy, region, offset, .. } = self.moving.swap_remove(at);
+        let moved = self.moving.swap_remove(at);
+        let Moving { interface, transfer, length, copy, region, offset, .. } = moved;
         if let Some(copy) = copy.filter(|_| good && !transfer.sends) {
             // SAFETY: memory that the program has given for this.
-            good = unsafe { memory::write(&region, offset, &copy) }.is_ok();
+            good = unsafe { memory::write(&region, offset, &copy[..length as usize]) }.is_ok();
         }
         (interface, transfer, good)
     }
 
-    fn start(&mut self, peer: u32, transfer: Transfer, region: &Region, offset: u64, length: u64) {
-        let tag = if transfer.purpose == Purpose::Put { PUTS } else { GETS };
-        let direct = memory::single(region, offset, length).map(memory::pointer);
-        let mut copy = direct.is_none().then(|| vec![0; length as usize]);
+    fn start(
+        &mut self,
+        peer: u32,
+        transfer: Transfer,
+        region: &Region,
+        offset: u64,
+        (length, total): (u64, u64),
+    ) {
+        let tag = match transfer.purpose {
+            Purpose::Put => PUTS,
+            Purpose::Push => PUSHES,
+            Purpose::Get => GETS,
+        };
+        let whole = length == total;
+        let direct = memory::single(region, offset, length).filter(|_| whole).map(memory::pointer);
+        let mut copy = direct.is_none().then(|| vec![0; total as usize]);
         let mut readable = true;
         if let Some(copy) = copy.as_mut().filter(|_| transfer.sends) {
             // SAFETY: memory that the program has given for this.
@@ -309,7 +325,7 @@ impl Mpi {
         }
         let at = copy.as_mut().map_or_else(|| direct.unwrap_or_default(), |c| c.as_mut_ptr());
         let mut request = MPI_REQUEST_NULL;
-        let (len, rank) = (length as MPI_Count, Mpi::rank(peer));
+        let (len, rank) = (total as MPI_Count, Mpi::rank(peer));
         // SAFETY: as many bytes of the program's memory, or of `copy`, which stays until the request is done.
         let code = unsafe {
             let (at, comm) = (at.cast(), self.comm);
@@ -323,7 +339,8 @@ impl Mpi {
             request = if ok(code) { request } else { MPI_REQUEST_NULL };
         }
         let (interface, region) = (self.interface, region.clone());
-        self.moving.push(Moving { interface, transfer, request, length, copy, region, offset });
+        let moving = Moving { interface, transfer, request, total, length, copy, region, offset };
+        self.moving.push(moving);
         crate::progress::let_mpi_serve(true);
     }
 
@@ -381,7 +398,7 @@ impl Carrier for Mpi {
         offset: u64,
         length: u64,
     ) {
-        self.start(to, transfer, region, offset, length);
+        self.start(to, transfer, region, offset, (length, length));
     }
 
     fn receive_bytes(
@@ -390,7 +407,7 @@ impl Carrier for Mpi {
         transfer: Transfer,
         region: &Region,
         offset: u64,
-        length: u64,
+        length: (u64, u64),
     ) {
         self.start(from, transfer, region, offset, length);
     }

@@ -185,13 +185,15 @@ impl Process {
     /// A request for an interface that this process does not have.
     fn nobody(&mut self, from: u32, head: &Head) {
         let fetches = matches!(head.kind, PacketKind::Get | PacketKind::FetchAtomic(..));
-        let asks = matches!(head.kind, PacketKind::Put | PacketKind::Atomic(..)) && head.flag;
+        let asks = matches!(head.kind, PacketKind::Put | PacketKind::Push | PacketKind::Atomic(..))
+            && head.flag;
         if fetches || asks {
             let kind = PacketKind::Reply(NiFail::Undeliverable);
             let reply =
                 Head { kind, long: false, flag: false, length: 0, remote_offset: 0, ..*head };
             let _ = self.carrier.send(from, &reply, Data::None);
         }
+        hpvm_portals::discard(from, head, &mut self.carrier);
     }
 
     /// Whether something has come that somebody may wait for.

@@ -38,9 +38,9 @@ pub use fault::Fault;
 pub use handle::{Handle, Kind as HandleKind};
 pub use interface::{
     ANY, ANY_ID, Ack, Appended, Interface, Local, MdOptions, Nature, Peer, PtOptions, Put, Request,
-    Target, Verb,
+    Target, Verb, discard,
 };
-pub use limits::{EAGER, Limits};
+pub use limits::{EAGER, Limits, PUSHED};
 pub use memory::{Region, Run};
 pub use message::{Message, Operation, Process};
 pub use portal::{Delivery, Portal, Refused, Revision, Search, Settings, Verdict};

@@ -8,6 +8,8 @@ use hpvm_wire::narrow;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Put,
+    /// A put whose data follows at once, by itself.
+    Push,
     Get,
     Atomic(Op, Datatype),
     /// `PtlFetchAtomic`, and `PtlSwap` with an operand.
@@ -79,6 +81,9 @@ const _: () = assert!(BARE_BYTES + 8 <= hpvm_wire::cell::LINE_PAYLOAD);
 /// In place of a kind: several headers without data, each behind a byte that says how long it is.
 const SEVERAL: u8 = 8;
 
+/// A kind like those that [`Head::write_numbers`] names.
+const PUSH: u8 = 9;
+
 /// Kind, interface and flags, operation, type: a byte each.
 const FIRST: usize = 4;
 /// Of them follow so many ([`narrow`]).
@@ -121,6 +126,7 @@ impl Head {
             Kind::FetchAtomic(op, ty) => (4, op as u8, ty as u8),
             Kind::Ready => (5, 0, 0),
             Kind::Reply(fail) => (6, fail as u8, 0),
+            Kind::Push => (PUSH, 0, 0),
         };
         let flags = if self.long { LONG } else { 0 } | if self.flag { FLAG } else { 0 };
         bytes[..FIRST].copy_from_slice(&[kind, self.interface | flags << 2, a, b]);
@@ -192,6 +198,7 @@ impl Head {
             (3, ..) => atomic().map(|(op, ty)| Kind::Atomic(op, ty))?,
             (4, ..) => atomic().map(|(op, ty)| Kind::FetchAtomic(op, ty))?,
             (5, 0, 0) => Kind::Ready,
+            (&PUSH, 0, 0) => Kind::Push,
             (6, fail, 0) => Kind::Reply(*FAILS.get(usize::from(*fail)).ok_or(Malformed)?),
             _ => return Err(Malformed),
         };
@@ -331,6 +338,7 @@ mod tests {
     fn heads_say_what_went_into_them() {
         let kinds = [
             Kind::Put,
+            Kind::Push,
             Kind::Get,
             Kind::Atomic(Op::Sum, Datatype::LongDouble),
             Kind::FetchAtomic(Op::Mswap, Datatype::Uint64),
@@ -418,7 +426,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_read_is_what_was_written(bytes in any::<[u8; 32]>(), kind in 0u8..8) {
+        fn what_is_read_is_what_was_written(bytes in any::<[u8; 32]>(), kind in 0u8..10) {
             let mut packet = [0; Head::BYTES + 3];
             packet[..32].copy_from_slice(&bytes);
             packet[0] = kind;

@@ -3,12 +3,12 @@
 use super::reply::Granted;
 use super::{Interface, Start, Target};
 use crate::atomic::{Datatype, Op};
-use crate::carrier::{Carrier, Data};
+use crate::carrier::{Carrier, Data, Purpose, Transfer};
 use crate::counters::Triggered;
 use crate::event::NiFail;
 use crate::fault::{Fault, Result};
 use crate::handle::Kind;
-use crate::limits::EAGER;
+use crate::limits::{EAGER, PUSHED};
 use crate::slab::Id;
 use crate::wire::{Head, Kind as Packet, OPERAND};
 
@@ -86,8 +86,10 @@ pub(super) struct Pending {
     pub sent: bool,
     /// The target has been told to expect the data, or has refused it.
     pub answered: bool,
-    /// Of a get whose bytes are on their way: how many, and from which offset.
+    /// Bytes are on their way by themselves: how many, and from which offset.
     pub coming: Option<Granted>,
+    /// The target has no use for the data that are on their way.
+    pub refused: Option<NiFail>,
 }
 
 /// What a request names: the carrier's number of its target, and descriptors with the offsets in them.
@@ -134,6 +136,7 @@ impl Interface {
                 sent: true,
                 answered: false,
                 coming: None,
+                refused: None,
             })),
         };
         let head = Head {
@@ -236,10 +239,24 @@ impl Interface {
                     self.unreachable(ticket, id, request.length, request.user_ptr);
                 }
             }
+        } else if head.kind == Packet::Push {
+            self.push(ticket, carrier);
         } else if let Some((id, _)) = put.filter(|_| !long) {
             self.of_send(id, request.length, request.user_ptr, NiFail::Ok);
         }
         Ok(())
+    }
+
+    /// Sends the data of a put behind its header.
+    fn push(&mut self, ticket: Option<Id>, carrier: &mut impl Carrier) {
+        let Some((id, pending)) = ticket.and_then(|id| Some((id, self.pending.get_mut(id)?))) else {
+            return;
+        };
+        pending.coming = Some(Granted::whole(pending.length));
+        let Some(descriptor) = pending.put.and_then(|put| self.descriptors.get(put)) else { return };
+        let transfer = Transfer { purpose: Purpose::Push, sends: true, id };
+        let (offset, length) = (pending.put_offset, pending.length);
+        carrier.send_bytes(pending.target, transfer, &descriptor.region, offset, length);
     }
 
     fn await_reply(
@@ -269,12 +286,15 @@ impl Interface {
             sent,
             answered: false,
             coming: None,
+            refused: None,
         })
     }
 
     #[inline(always)]
     fn head(&self, request: &Request, long: bool, ticket: Option<Id>) -> Head {
+        let pushed = request.length <= PUSHED;
         let kind = match request.verb {
+            Verb::Put if long && pushed => Packet::Push,
             Verb::Put => Packet::Put,
             Verb::Get => Packet::Get,
             Verb::Atomic(op, ty) => Packet::Atomic(op, ty),
@@ -283,8 +303,8 @@ impl Interface {
         Head {
             kind,
             interface: self.nature.number(),
-            long,
-            flag: ticket.is_some(),
+            long: long && !pushed,
+            flag: ticket.is_some() && (kind != Packet::Push || request.ack != Ack::None),
             pt_index: request.pt_index,
             ticket: ticket.map_or(0, Id::to_bits),
             match_bits: if self.nature.matching { request.match_bits } else { 0 },

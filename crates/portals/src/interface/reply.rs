@@ -18,6 +18,11 @@ pub(super) struct Granted {
 }
 
 impl Granted {
+    /// All of `length` bytes.
+    pub fn whole(length: u64) -> Granted {
+        Granted { length, remote_offset: 0, list: 0 }
+    }
+
     fn of(head: &Head) -> Granted {
         let list = u8::from(head.match_bits != 0);
         Granted { length: head.length, remote_offset: head.remote_offset, list }
@@ -76,9 +81,13 @@ impl Interface {
         pending.sent = true;
         let (put, length, user_ptr) = (pending.put, pending.length, pending.user_ptr);
         let over = pending.ack == Ack::None || pending.answered;
+        let (ack, refused) = (pending.ack, pending.refused);
         if let Some(put) = put {
             self.unused(put);
             self.of_send(put, length, user_ptr, NiFail::Ok);
+            if let Some(fail) = refused {
+                self.acknowledged(put, ack, user_ptr, (Granted::whole(0), false), fail);
+            }
         }
         if over {
             self.end(ticket);
@@ -103,10 +112,16 @@ impl Interface {
                 pending.coming = Some(Granted::of(head));
                 let region = self.descriptors.get(get).ok_or(Malformed)?.region.clone();
                 let transfer = Transfer { purpose: Purpose::Get, sends: false, id: ticket };
-                carrier.receive_bytes(peer, transfer, &region, offset, head.length);
+                let length = (head.length, head.length);
+                carrier.receive_bytes(peer, transfer, &region, offset, length);
                 return Ok(());
             }
             return self.fetched(ticket, head, fail, data, carrier);
+        }
+        if fail != NiFail::Ok && !pending.sent && pending.coming.is_some() {
+            // What has been refused may still be read: the descriptor is in use until it has left.
+            (pending.answered, pending.refused) = (true, Some(fail));
+            return Ok(());
         }
         let (put, ack, user_ptr) = (pending.put, pending.ack, pending.user_ptr);
         let (sent, length) = (pending.sent, pending.length);
@@ -117,18 +132,26 @@ impl Interface {
                 self.unused(put);
                 self.of_send(put, length, user_ptr, NiFail::Ok);
             }
-            self.acknowledged(put, ack, user_ptr, head, fail);
+            self.acknowledged(put, ack, user_ptr, (Granted::of(head), head.flag), fail);
         }
         Ok(())
     }
 
+    /// `disabled`: the entry gives no acknowledgment.
     #[inline(always)]
-    fn acknowledged(&mut self, put: Id, ack: Ack, user_ptr: u64, head: &Head, fail: NiFail) {
+    fn acknowledged(
+        &mut self,
+        put: Id,
+        ack: Ack,
+        user_ptr: u64,
+        (granted, disabled): (Granted, bool),
+        fail: NiFail,
+    ) {
         let fail = if ack == Ack::Completed { NiFail::Ok } else { fail };
         // Without an acknowledgment from the entry, failures are told all the same.
-        let silent = head.flag && fail == NiFail::Ok;
+        let silent = disabled && fail == NiFail::Ok;
         if ack != Ack::None && !silent {
-            self.of_ack(put, ack == Ack::Full, &Granted::of(head).told(user_ptr, fail));
+            self.of_ack(put, ack == Ack::Full, &granted.told(user_ptr, fail));
         }
     }
 
