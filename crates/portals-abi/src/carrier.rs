@@ -9,7 +9,7 @@ use hpvm_abi::constants::*;
 use hpvm_abi::models::{NOTHING, PORTALS, error_of};
 use hpvm_model::{models, mpi};
 use hpvm_portals::{
-    Bundle, Carrier, Data, EAGER, Head, Inaccessible, PacketKind, Purpose, Region, Transfer,
+    Carrier, Data, EAGER, Head, Inaccessible, PacketKind, Purpose, Region, Replies, Transfer,
     Unreachable,
 };
 
@@ -21,7 +21,7 @@ const PUSHES: c_int = 4;
 pub const PACKET: usize = Head::BYTES + EAGER as usize;
 
 const _: () = assert!(PACKET <= hpvm_abi::models::PACKET);
-const _: () = assert!(Bundle::BYTES <= hpvm_abi::models::PACKET);
+const _: () = assert!(Replies::BYTES <= hpvm_abi::models::PACKET);
 
 /// Packets that may wait to leave, 4 MiB of them, before calls of the program wait with them.
 const UNSENT: usize = 1024;
@@ -71,7 +71,7 @@ pub struct Mpi {
     pub interface: u8,
     pub totals: Totals,
     /// Answers without data that go in one packet to this process, while packets are taken.
-    answers: Bundle,
+    answers: Replies,
     asker: u32,
     holds: bool,
     /// Packets sent since it was last asked how many wait, and whether they were too many.
@@ -135,7 +135,7 @@ impl Mpi {
             moving: Vec::new(),
             interface: 0,
             totals: Totals::default(),
-            answers: Bundle::default(),
+            answers: Replies::default(),
             asker: 0,
             holds: false,
             unseen: 0,
@@ -224,15 +224,14 @@ impl Mpi {
 
     #[inline(never)]
     fn send_all_answers(&mut self) {
-        let packet = self.answers.packet();
+        let mut packet = [0; Replies::BYTES];
+        let len = self.answers.write(&mut packet);
         // SAFETY: as many bytes.
         let code = unsafe {
-            let (at, len) = (packet.as_ptr(), packet.len());
-            (models().send)(PORTALS, self.asker, at, len, core::ptr::null(), 0)
+            (models().send)(PORTALS, self.asker, packet.as_ptr(), len, core::ptr::null(), 0)
         };
         // An initiator that is gone waits for nothing.
         let _ = self.count_sent(code);
-        self.answers.clear();
     }
 
     #[inline(always)]
@@ -245,13 +244,14 @@ impl Mpi {
         Ok(())
     }
 
+    /// Keeps an answer for those that follow. False: it is not one of those that go together.
     #[inline(never)]
-    fn answer(&mut self, to: u32, head: &Head) {
+    fn keep(&mut self, to: u32, head: &Head) -> bool {
         if to != self.asker || self.answers.is_full() {
             self.send_answers();
             self.asker = to;
         }
-        self.answers.push(head);
+        self.answers.push(head)
     }
 
     /// Takes back a packet's buffer.
@@ -359,11 +359,9 @@ impl Mpi {
 impl Carrier for Mpi {
     #[inline(always)]
     fn send(&mut self, to: u32, head: &Head, data: Data) -> Result<(), Unreachable> {
-        if matches!(head.kind, PacketKind::Reply(_)) && self.holds {
-            if !head.long && matches!(data, Data::None) {
-                self.answer(to, head);
-                return Ok(());
-            }
+        let bare = matches!(head.kind, PacketKind::Reply(_)) && matches!(data, Data::None);
+        if bare && self.holds && self.keep(to, head) {
+            return Ok(());
         }
         // What is sent to one process arrives in order.
         self.send_answers();

@@ -99,6 +99,7 @@ unsafe fn request(interface: &Interface, what: &What, common: &Common) -> Result
 ///
 /// # Safety
 /// As for `request`.
+#[inline(always)]
 pub unsafe fn operate(what: &What, common: &Common, trigger: Option<Trigger>) -> c_int {
     loop {
         // SAFETY: the caller's promise.

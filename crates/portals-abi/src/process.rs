@@ -5,7 +5,9 @@ use crate::progress::Progress;
 use core::ffi::c_int;
 use hpvm_abi::constants::*;
 use hpvm_model::{Name, done, mpi, session};
-use hpvm_portals::{Bundle, Carrier, Data, Fault, Handle, Head, Interface, NiFail, PacketKind, Peer};
+use hpvm_portals::{
+    Carrier, Data, Fault, Handle, Head, Interface, NiFail, PacketKind, Peer, Replies,
+};
 use hpvm_sync::biased::{self, Biased};
 use std::sync::Arc;
 
@@ -159,26 +161,22 @@ impl Process {
     fn packet(&mut self, packet: Packet) {
         let Packet { from, bytes, length } = packet;
         let packet = &bytes[..length];
-        if Bundle::is(packet) {
-            for part in Bundle::parts(packet) {
-                self.part(from, part);
-            }
-        } else {
-            self.part(from, packet);
+        if Replies::are_in(packet) {
+            Replies::read(packet).for_each(|head| self.headed(from, &head, &[]));
+        } else if let Ok((head, data)) = Head::from_bytes(packet) {
+            self.headed(from, &head, data);
         }
         self.carrier.recycle(bytes);
     }
 
-    #[inline(never)]
-    fn part(&mut self, from: u32, packet: &[u8]) {
-        if let Ok((head, data)) = Head::from_bytes(packet) {
-            self.carrier.interface = head.interface;
-            match &mut self.interfaces[usize::from(head.interface & 3)] {
-                Some(opened) => {
-                    let _ = opened.interface.packet(from, &head, data, &mut self.carrier);
-                }
-                None => self.nobody(from, &head),
+    #[inline]
+    fn headed(&mut self, from: u32, head: &Head, data: &[u8]) {
+        self.carrier.interface = head.interface;
+        match &mut self.interfaces[usize::from(head.interface & 3)] {
+            Some(opened) => {
+                let _ = opened.interface.packet(from, head, data, &mut self.carrier);
             }
+            None => self.nobody(from, head),
         }
     }
 

@@ -78,8 +78,10 @@ const BARE: u8 = 7;
 const BARE_BYTES: usize = 4 + 3 * 8;
 const _: () = assert!(BARE_BYTES + 8 <= hpvm_wire::cell::LINE_PAYLOAD);
 
-/// In place of a kind: several headers without data, each behind a byte that says how long it is.
+/// In place of a kind: several replies without data. Three bytes of nothing; then of each reply the number of its failure, flag,
+/// list and interface (a byte each), ticket, length and offset (8 bytes each).
 const SEVERAL: u8 = 8;
+const REPLY_BYTES: usize = 4 + 3 * 8;
 
 /// A kind like those that [`Head::write_numbers`] names.
 const PUSH: u8 = 9;
@@ -228,72 +230,96 @@ impl Head {
     }
 }
 
-/// Headers without data for one process, which go in one packet.
+/// Replies without data for one process, which go in one packet.
 #[derive(Default)]
-pub struct Bundle {
-    bytes: Vec<u8>,
-    headers: usize,
+pub struct Replies {
+    heads: Vec<Head>,
 }
 
-impl Bundle {
-    /// Headers in a packet at most.
+impl Replies {
+    /// In a packet at most: who waits for many begins with the first while the last are under way.
     pub const MOST: usize = 8;
-    /// A packet at most: what says of each header how long it is, and what says that they are several.
-    pub const BYTES: usize = 1 + Bundle::MOST * (1 + Head::BYTES);
+    /// A packet at most.
+    pub const BYTES: usize = 4 + Replies::MOST * REPLY_BYTES;
 
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.headers == 0
+        self.heads.is_empty()
     }
 
     pub fn is_full(&self) -> bool {
-        self.headers == Bundle::MOST
+        self.heads.len() >= Replies::MOST
     }
 
-    pub fn push(&mut self, head: &Head) {
-        let mut bytes = [0; Head::BYTES];
-        let len = head.write(&mut bytes);
-        if self.is_empty() {
-            self.bytes.push(SEVERAL);
+    /// False: it is no reply of those that go together.
+    #[inline]
+    pub fn push(&mut self, head: &Head) -> bool {
+        let fits = matches!(head.kind, Kind::Reply(_)) && !head.long && !self.is_full();
+        if fits {
+            self.heads.push(*head);
         }
-        self.bytes.push(len as u8);
-        self.bytes.extend_from_slice(&bytes[..len]);
-        self.headers += 1;
+        fits
     }
 
-    /// The packet: a single header goes as it is.
-    pub fn packet(&self) -> &[u8] {
-        let own = if self.headers == 1 { 2 } else { 0 };
-        self.bytes.get(own..).unwrap_or(&[])
+    /// Writes the packet, says how many bytes it has, and forgets the replies. A single one goes as its header.
+    pub fn write(&mut self, bytes: &mut [u8; Replies::BYTES]) -> usize {
+        let mut len = 4;
+        if let ([head], Some(bytes)) = (&self.heads[..], bytes.first_chunk_mut()) {
+            len = head.write(bytes);
+            self.heads.clear();
+            return len;
+        }
+        bytes[..4].copy_from_slice(&[SEVERAL, 0, 0, 0]);
+        for (head, bytes) in self.heads.drain(..).zip(bytes[4..].chunks_exact_mut(REPLY_BYTES)) {
+            let Kind::Reply(fail) = head.kind else { continue };
+            let list = u8::from(head.match_bits != 0);
+            let first = [fail as u8, u8::from(head.flag), list, head.interface];
+            bytes[..4].copy_from_slice(&first);
+            let words = [head.ticket, head.length, head.remote_offset];
+            for (nth, word) in words.iter().enumerate() {
+                bytes[4 + 8 * nth..12 + 8 * nth].copy_from_slice(&word.to_le_bytes());
+            }
+            len += REPLY_BYTES;
+        }
+        len
     }
 
-    pub fn clear(&mut self) {
-        self.bytes.clear();
-        self.headers = 0;
-    }
-
-    /// The packets of one header each that are in a packet of several; none where it is not such. What is cut off is left out.
-    pub fn parts(packet: &[u8]) -> impl Iterator<Item = &[u8]> {
-        let mut rest = match packet {
-            [SEVERAL, rest @ ..] => rest,
-            _ => &[],
-        };
-        std::iter::from_fn(move || {
-            let (len, behind) = rest.split_first()?;
-            let (part, left) = behind.split_at_checked(usize::from(*len))?;
-            rest = left;
-            Some(part)
-        })
-    }
-
-    /// Whether a packet is one of several headers.
+    /// Whether a packet is one of several replies.
     #[inline(always)]
-    pub fn is(packet: &[u8]) -> bool {
+    pub fn are_in(packet: &[u8]) -> bool {
         packet.first() == Some(&SEVERAL)
+    }
+
+    /// The headers of the replies in such a packet. What is none is left out.
+    pub fn read(packet: &[u8]) -> impl Iterator<Item = Head> {
+        let bytes = packet.get(4..).unwrap_or(&[]);
+        let (replies, _) = bytes.as_chunks::<REPLY_BYTES>();
+        replies.iter().filter_map(|reply| {
+            let [fail, flag @ 0..2, list @ 0..2, interface @ 0..4] = *reply.first_chunk()? else {
+                return None;
+            };
+            let word = |nth: usize| {
+                let bytes = reply[4 + 8 * nth..].first_chunk();
+                bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+            };
+            Some(Head {
+                kind: Kind::Reply(*FAILS.get(usize::from(fail))?),
+                interface,
+                long: false,
+                flag: flag != 0,
+                pt_index: 0,
+                ticket: word(0),
+                match_bits: list.into(),
+                hdr_data: 0,
+                length: word(1),
+                remote_offset: word(2),
+                operand: [0; OPERAND],
+            })
+        })
     }
 }
 
-const _: () = assert!(Head::BYTES <= u8::MAX as usize);
+const _: () = assert!(Head::BYTES <= Replies::BYTES);
 
 #[cfg(test)]
 mod tests {
@@ -369,37 +395,40 @@ mod tests {
     }
 
     #[test]
-    fn headers_in_one_packet_come_out_as_they_went_in() {
-        let head = |ticket| Head {
-            kind: Kind::Reply(NiFail::Ok),
-            interface: 1,
+    fn replies_in_one_packet_come_out_as_they_went_in() {
+        let head = |ticket, fail| Head {
+            kind: Kind::Reply(fail),
+            interface: 3,
             long: false,
-            flag: true,
-            pt_index: 3,
+            flag: ticket == 2,
+            pt_index: 0,
             ticket,
-            match_bits: 1,
+            match_bits: ticket & 1,
             hdr_data: 0,
             length: 8,
-            remote_offset: 16,
+            remote_offset: 1 << 50,
             operand: [0; OPERAND],
         };
-        let mut bundle = Bundle::default();
-        bundle.push(&head(1 << 40));
-        assert!(!Bundle::is(bundle.packet()) && Bundle::parts(bundle.packet()).count() == 0);
-        assert_eq!(Head::from_bytes(bundle.packet()), Ok((head(1 << 40), &[][..])));
-        bundle.push(&head(2));
-        let packet = bundle.packet();
-        let found: Vec<_> = Bundle::parts(packet).map(Head::from_bytes).collect();
-        assert_eq!(found, [Ok((head(1 << 40), &[][..])), Ok((head(2), &[][..]))]);
-        assert!(Bundle::is(packet) && Head::from_bytes(packet) == Err(Malformed));
-        assert_eq!(Bundle::parts(&packet[..packet.len() - 1]).count(), 1);
-        while !bundle.is_full() {
-            bundle.push(&head(u64::MAX));
-        }
-        assert!(bundle.packet().len() <= Bundle::BYTES);
-        assert_eq!(Bundle::parts(bundle.packet()).count(), Bundle::MOST);
-        bundle.clear();
-        assert!(bundle.is_empty() && bundle.packet().is_empty());
+        let (mut replies, mut bytes) = (Replies::default(), [0; Replies::BYTES]);
+        let one = head(1 << 40, NiFail::Ok);
+        assert!(replies.push(&one));
+        let len = replies.write(&mut bytes);
+        assert!(replies.is_empty() && !Replies::are_in(&bytes[..len]));
+        assert_eq!(Head::from_bytes(&bytes[..len]), Ok((one, &[][..])));
+        let heads = [one, head(2, NiFail::Dropped), head(u64::MAX, NiFail::Segv)];
+        assert!(heads.iter().all(|head| replies.push(head)));
+        assert!(!replies.push(&Head { long: true, ..one }));
+        assert!(!replies.push(&Head { kind: Kind::Ready, ..one }));
+        let len = replies.write(&mut bytes);
+        assert!(Replies::are_in(&bytes[..len]));
+        assert_eq!(Head::from_bytes(&bytes[..len]), Err(Malformed));
+        assert!(Replies::read(&bytes[..len]).eq(heads));
+        assert!(Replies::read(&bytes[..len - 1]).eq(heads[..2].iter().copied()));
+        bytes[4] = FAILS.len() as u8;
+        assert!(Replies::read(&bytes[..len]).eq(heads[1..].iter().copied()));
+        assert_eq!((0..=Replies::MOST).filter(|_| replies.push(&one)).count(), Replies::MOST);
+        let len = replies.write(&mut bytes);
+        assert!(len == Replies::BYTES && Replies::read(&bytes[..3]).count() == 0);
     }
 
     #[test]

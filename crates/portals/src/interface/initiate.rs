@@ -249,11 +249,14 @@ impl Interface {
 
     /// Sends the data of a put behind its header.
     fn push(&mut self, ticket: Option<Id>, carrier: &mut impl Carrier) {
-        let Some((id, pending)) = ticket.and_then(|id| Some((id, self.pending.get_mut(id)?))) else {
+        let Some((id, pending)) = ticket.and_then(|id| Some((id, self.pending.get_mut(id)?)))
+        else {
             return;
         };
         pending.coming = Some(Granted::whole(pending.length));
-        let Some(descriptor) = pending.put.and_then(|put| self.descriptors.get(put)) else { return };
+        let Some(descriptor) = pending.put.and_then(|put| self.descriptors.get(put)) else {
+            return;
+        };
         let transfer = Transfer { purpose: Purpose::Push, sends: true, id };
         let (offset, length) = (pending.put_offset, pending.length);
         carrier.send_bytes(pending.target, transfer, &descriptor.region, offset, length);

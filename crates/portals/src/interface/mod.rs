@@ -410,9 +410,11 @@ impl Interface {
         carrier: &mut impl Carrier,
     ) -> std::result::Result<(), Malformed> {
         let result = match head.kind {
-            Packet::Put | Packet::Push | Packet::Get | Packet::Atomic(..) | Packet::FetchAtomic(..) => {
-                self.request(from, head, data, carrier)
-            }
+            Packet::Put
+            | Packet::Push
+            | Packet::Get
+            | Packet::Atomic(..)
+            | Packet::FetchAtomic(..) => self.request(from, head, data, carrier),
             Packet::Ready => self.ready(from, head, carrier),
             Packet::Reply(fail) => self.reply(from, head, fail, data, carrier),
         };

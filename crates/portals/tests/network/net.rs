@@ -307,8 +307,7 @@ impl World {
         let bytes = gather(&self.nodes[from].memory, &send.region, send.offset, send.length);
         let bytes = bytes.expect("memory of the process");
         let kept = &bytes[..receive.length as usize];
-        self.with(to, |_, port| port.write(&receive.region, receive.offset, kept))
-            .expect("memory");
+        self.with(to, |_, port| port.write(&receive.region, receive.offset, kept)).expect("memory");
         self.over.push((from, send.transfer));
         self.over.push((to, receive.transfer));
     }
