@@ -99,7 +99,7 @@ impl Head {
 
     /// Writes what travels, and says how many bytes that are: with a short put or its reply so few that 8 bytes of data and they
     /// fit a cache line of the transport. A put whose data does not go by itself is followed by `length` bytes.
-    #[inline]
+    #[inline(always)]
     pub fn write(&self, bytes: &mut [u8; Head::BYTES]) -> usize {
         if self.kind == Kind::Put
             && !self.long
@@ -119,7 +119,7 @@ impl Head {
         self.write_numbers(bytes)
     }
 
-    #[inline]
+    #[inline(always)]
     fn write_numbers(&self, bytes: &mut [u8; Head::BYTES]) -> usize {
         let (kind, a, b) = match self.kind {
             Kind::Put => (1, 0, 0),
