@@ -162,14 +162,21 @@ impl Process {
         let Packet { from, bytes, length } = packet;
         let packet = &bytes[..length];
         if Replies::are_in(packet) {
-            Replies::read(packet).for_each(|head| self.headed(from, &head, &[]));
+            self.replies(from, packet);
         } else if let Ok((head, data)) = Head::from_bytes(packet) {
             self.headed(from, &head, data);
         }
         self.carrier.recycle(bytes);
     }
 
-    #[inline]
+    #[inline(never)]
+    fn replies(&mut self, from: u32, packet: &[u8]) {
+        for head in Replies::read(packet) {
+            self.headed(from, &head, &[]);
+        }
+    }
+
+    #[inline(always)]
     fn headed(&mut self, from: u32, head: &Head, data: &[u8]) {
         self.carrier.interface = head.interface;
         match &mut self.interfaces[usize::from(head.interface & 3)] {
