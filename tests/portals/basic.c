@@ -6,7 +6,7 @@
 #define USER ((void *)0x1234)
 
 static unsigned char *here, *there;
-static const size_t lengths[] = {0, 1, 8, 100, 3968, 3969, 70000, LONGEST};
+static const size_t lengths[] = {0, 1, 8, 100, 3968, 3969, 20000, 65536, 65537, LONGEST};
 
 static unsigned char pattern(int process, size_t at) { return (unsigned char)(process * 37 + at * 7 + at / 251); }
 

@@ -9,16 +9,19 @@ use hpvm_abi::constants::*;
 use hpvm_abi::models::{NOTHING, PORTALS, error_of};
 use hpvm_model::{models, mpi};
 use hpvm_portals::{
-    Carrier, Data, EAGER, Head, Inaccessible, Purpose, Region, Transfer, Unreachable,
+    Carrier, Data, EAGER, Head, Inaccessible, PacketKind, Purpose, Region, Replies, Transfer,
+    Unreachable,
 };
 
 const PUTS: c_int = 2;
 const GETS: c_int = 3;
+const PUSHES: c_int = 4;
 
 /// A packet at most.
 pub const PACKET: usize = Head::BYTES + EAGER as usize;
 
 const _: () = assert!(PACKET <= hpvm_abi::models::PACKET);
+const _: () = assert!(Replies::BYTES <= hpvm_abi::models::PACKET);
 
 /// Packets that may wait to leave, 4 MiB of them, before calls of the program wait with them.
 const UNSENT: usize = 1024;
@@ -33,8 +36,10 @@ struct Moving {
     interface: u8,
     transfer: Transfer,
     request: MPI_Request,
+    /// Bytes that move, and how many of them are kept.
+    total: u64,
     length: u64,
-    /// Memory in several runs: a copy is sent, or received.
+    /// Memory in several runs, or less than what moves: a copy is sent, or received.
     copy: Option<Vec<u8>>,
     region: Region,
     offset: u64,
@@ -65,6 +70,10 @@ pub struct Mpi {
     /// The interface that calls.
     pub interface: u8,
     pub totals: Totals,
+    /// Answers without data that go in one packet to this process, while packets are taken.
+    answers: Replies,
+    asker: u32,
+    holds: bool,
     /// Packets sent since it was last asked how many wait, and whether they were too many.
     unseen: u32,
     full: bool,
@@ -126,6 +135,9 @@ impl Mpi {
             moving: Vec::new(),
             interface: 0,
             totals: Totals::default(),
+            answers: Replies::default(),
+            asker: 0,
+            holds: false,
             unseen: 0,
             full: false,
         }
@@ -184,6 +196,64 @@ impl Mpi {
         }
     }
 
+    /// From now on answers wait for those to what comes next, until they are [let go](Mpi::release).
+    #[inline]
+    pub fn hold(&mut self) {
+        self.holds = true;
+    }
+
+    /// Whether answers wait.
+    #[inline]
+    pub fn has_answers(&self) -> bool {
+        !self.answers.is_empty()
+    }
+
+    /// Sends the answers that wait; later ones go at once.
+    #[inline]
+    pub fn release(&mut self) {
+        self.holds = false;
+        self.send_answers();
+    }
+
+    #[inline]
+    fn send_answers(&mut self) {
+        if self.has_answers() {
+            self.send_all_answers();
+        }
+    }
+
+    #[inline(never)]
+    fn send_all_answers(&mut self) {
+        let mut packet = [0; Replies::BYTES];
+        let len = self.answers.write(&mut packet);
+        // SAFETY: as many bytes.
+        let code = unsafe {
+            (models().send)(PORTALS, self.asker, packet.as_ptr(), len, core::ptr::null(), 0)
+        };
+        // An initiator that is gone waits for nothing.
+        let _ = self.count_sent(code);
+    }
+
+    #[inline(always)]
+    fn count_sent(&mut self, code: c_int) -> Result<(), Unreachable> {
+        if !ok(code) {
+            return Err(Unreachable);
+        }
+        self.unseen += 1;
+        self.totals.sent += 1;
+        Ok(())
+    }
+
+    /// Keeps an answer for those that follow. False: it is not one of those that go together.
+    #[inline(never)]
+    fn keep(&mut self, to: u32, head: &Head) -> bool {
+        if to != self.asker || self.answers.is_full() {
+            self.send_answers();
+            self.asker = to;
+        }
+        self.answers.push(head)
+    }
+
     /// Takes back a packet's buffer.
     #[inline]
     pub fn recycle(&mut self, buffer: Buffer) {
@@ -211,7 +281,7 @@ impl Mpi {
             if done == 0 {
                 // SAFETY: our request, whose memory the program has promised, or which is `copy`.
                 let code = unsafe { (mpi().MPI_Test)(&mut moving.request, &mut done, &mut status) };
-                good = ok(code) && (moving.transfer.sends || status.bytes() == moving.length);
+                good = ok(code) && (moving.transfer.sends || status.bytes() == moving.total);
                 done |= c_int::from(!ok(code));
             }
             if done != 0 {
@@ -223,18 +293,31 @@ impl Mpi {
 
     /// Takes a transfer out that is over.
     fn moved(&mut self, at: usize, mut good: bool) -> (u8, Transfer, bool) {
-        let Moving { interface, transfer, copy, region, offset, .. } = self.moving.swap_remove(at);
+        let moved = self.moving.swap_remove(at);
+        let Moving { interface, transfer, length, copy, region, offset, .. } = moved;
         if let Some(copy) = copy.filter(|_| good && !transfer.sends) {
             // SAFETY: memory that the program has given for this.
-            good = unsafe { memory::write(&region, offset, &copy) }.is_ok();
+            good = unsafe { memory::write(&region, offset, &copy[..length as usize]) }.is_ok();
         }
         (interface, transfer, good)
     }
 
-    fn start(&mut self, peer: u32, transfer: Transfer, region: &Region, offset: u64, length: u64) {
-        let tag = if transfer.purpose == Purpose::Put { PUTS } else { GETS };
-        let direct = memory::single(region, offset, length).map(memory::pointer);
-        let mut copy = direct.is_none().then(|| vec![0; length as usize]);
+    fn start(
+        &mut self,
+        peer: u32,
+        transfer: Transfer,
+        region: &Region,
+        offset: u64,
+        (length, total): (u64, u64),
+    ) {
+        let tag = match transfer.purpose {
+            Purpose::Put => PUTS,
+            Purpose::Push => PUSHES,
+            Purpose::Get => GETS,
+        };
+        let whole = length == total;
+        let direct = memory::single(region, offset, length).filter(|_| whole).map(memory::pointer);
+        let mut copy = direct.is_none().then(|| vec![0; total as usize]);
         let mut readable = true;
         if let Some(copy) = copy.as_mut().filter(|_| transfer.sends) {
             // SAFETY: memory that the program has given for this.
@@ -242,7 +325,7 @@ impl Mpi {
         }
         let at = copy.as_mut().map_or_else(|| direct.unwrap_or_default(), |c| c.as_mut_ptr());
         let mut request = MPI_REQUEST_NULL;
-        let (len, rank) = (length as MPI_Count, Mpi::rank(peer));
+        let (len, rank) = (total as MPI_Count, Mpi::rank(peer));
         // SAFETY: as many bytes of the program's memory, or of `copy`, which stays until the request is done.
         let code = unsafe {
             let (at, comm) = (at.cast(), self.comm);
@@ -256,7 +339,8 @@ impl Mpi {
             request = if ok(code) { request } else { MPI_REQUEST_NULL };
         }
         let (interface, region) = (self.interface, region.clone());
-        self.moving.push(Moving { interface, transfer, request, length, copy, region, offset });
+        let moving = Moving { interface, transfer, request, total, length, copy, region, offset };
+        self.moving.push(moving);
         crate::progress::let_mpi_serve(true);
     }
 
@@ -273,8 +357,14 @@ impl Mpi {
 }
 
 impl Carrier for Mpi {
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, to: u32, head: &Head, data: Data) -> Result<(), Unreachable> {
+        let bare = matches!(head.kind, PacketKind::Reply(_)) && matches!(data, Data::None);
+        if bare && self.holds && self.keep(to, head) {
+            return Ok(());
+        }
+        // What is sent to one process arrives in order.
+        self.send_answers();
         let len = head.write(&mut self.head);
         let (at, length) = match data {
             Data::None => (self.out.as_ptr(), 0),
@@ -295,12 +385,7 @@ impl Carrier for Mpi {
         };
         // SAFETY: as many bytes at both.
         let code = unsafe { (models().send)(PORTALS, to, self.head.as_ptr(), len, at, length) };
-        if !ok(code) {
-            return Err(Unreachable);
-        }
-        self.unseen += 1;
-        self.totals.sent += 1;
-        Ok(())
+        self.count_sent(code)
     }
 
     fn send_bytes(
@@ -311,7 +396,7 @@ impl Carrier for Mpi {
         offset: u64,
         length: u64,
     ) {
-        self.start(to, transfer, region, offset, length);
+        self.start(to, transfer, region, offset, (length, length));
     }
 
     fn receive_bytes(
@@ -320,7 +405,7 @@ impl Carrier for Mpi {
         transfer: Transfer,
         region: &Region,
         offset: u64,
-        length: u64,
+        length: (u64, u64),
     ) {
         self.start(from, transfer, region, offset, length);
     }

@@ -5,7 +5,7 @@ use crate::process::Process;
 use crate::types::ProcessId;
 use core::ffi::{c_int, c_void};
 use hpvm_portals::atomic::{DATATYPES, Datatype, OPS, Op};
-use hpvm_portals::{Ack, Fault, Interface, Local, OPERAND, Request, Target, Verb};
+use hpvm_portals::{Ack, Fault, Interface, Local, OPERAND, Put, Request, Target, Verb};
 
 /// What most operations say alike.
 pub struct Common {
@@ -43,6 +43,14 @@ fn defined(operation: u8, datatype: u8) -> Result<(Op, Datatype), Fault> {
     if op.is_defined_on(*ty) { Ok((*op, *ty)) } else { Err(Fault::ArgInvalid) }
 }
 
+#[inline(always)]
+fn target(interface: &Interface, id: ProcessId) -> Target {
+    match interface.nature().logical {
+        true => Target::Logical(id.first),
+        false => Target::Physical { nid: id.first, pid: id.second },
+    }
+}
+
 /// # Safety
 /// An operand that is used is readable.
 #[inline(always)]
@@ -71,18 +79,13 @@ unsafe fn request(interface: &Interface, what: &What, common: &Common) -> Result
             (Verb::Swap(op, ty), Some(put), Some(get), Ack::None)
         }
     };
-    let ProcessId { first, second } = common.target_id;
-    let target = match interface.nature().logical {
-        true => Target::Logical(first),
-        false => Target::Physical { nid: first, pid: second },
-    };
     Ok(Request {
         verb,
         put,
         get,
         length: common.length,
         ack,
-        target,
+        target: target(interface, common.target_id),
         pt_index: common.pt_index,
         match_bits: common.match_bits,
         remote_offset: common.remote_offset,
@@ -153,11 +156,36 @@ pub unsafe extern "C" fn PtlPut(
     user_ptr: *mut c_void,
     hdr_data: u64,
 ) -> c_int {
-    let what = What::Put(local(md_handle, local_offset), ack_req);
+    let from = local(md_handle, local_offset);
     let common =
         Common { length, target_id, pt_index, match_bits, remote_offset, user_ptr, hdr_data };
-    // SAFETY: the program's operand, if there is one.
-    unsafe { operate(&what, &common, None) }
+    match run(|p| put(p, from, ack_req, &common)) {
+        Ok(true) => 0,
+        // SAFETY: it has no operand.
+        Ok(false) => unsafe { operate(&What::Put(from, ack_req), &common, None) },
+        Err(fault) => fault as c_int,
+    }
+}
+
+/// Starts a put whose data goes with its header, if there is room. False: it is to start as other operations.
+#[inline(always)]
+fn put(p: &mut Process, from: Local, ack_req: u8, common: &Common) -> Result<bool, Fault> {
+    if p.carrier.is_full() {
+        return Ok(false);
+    }
+    let (interface, carrier) = p.interface(from.descriptor)?;
+    let put = Put {
+        from,
+        length: common.length,
+        ack: ack(ack_req)?,
+        target: target(interface, common.target_id),
+        pt_index: common.pt_index,
+        match_bits: common.match_bits,
+        remote_offset: common.remote_offset,
+        user_ptr: common.user_ptr.expose_provenance() as u64,
+        hdr_data: common.hdr_data,
+    };
+    interface.put(&put, carrier)
 }
 
 #[unsafe(no_mangle)]

@@ -5,9 +5,14 @@ use crate::progress::Progress;
 use core::ffi::c_int;
 use hpvm_abi::constants::*;
 use hpvm_model::{Name, done, mpi, session};
-use hpvm_portals::{Carrier, Data, Fault, Handle, Head, Interface, NiFail, PacketKind, Peer};
+use hpvm_portals::{
+    Carrier, Data, Fault, Handle, Head, Interface, NiFail, PacketKind, Peer, Replies,
+};
 use hpvm_sync::biased::{self, Biased};
 use std::sync::Arc;
+
+/// Packets that are taken one behind the other at most.
+const AT_ONCE: usize = 64;
 
 /// An interface, and how often it was asked for.
 pub struct Opened {
@@ -110,8 +115,9 @@ impl Process {
     /// Takes what has come: packets, and the ends of transfers. True: there was something.
     pub fn advance(&mut self) -> bool {
         let mut some = false;
+        self.carrier.hold();
         // Not for ever: the caller may have what it waits for.
-        for _ in 0..64 {
+        for _ in 0..AT_ONCE {
             let Some(packet) = self.carrier.poll() else { break };
             some = true;
             self.packet(packet);
@@ -120,17 +126,28 @@ impl Process {
             some = true;
             self.transferred(over);
         }
+        self.carrier.release();
         some
     }
 
     /// What a wait has found; transfers may be over, too.
     pub fn found(&mut self, found: Found) {
+        self.carrier.hold();
         if let Some(packet) = self.carrier.found(found) {
             self.packet(packet);
+            // Operations that are answered often come one behind the other: their answers go together.
+            for _ in 1..AT_ONCE {
+                if !self.carrier.has_answers() {
+                    break;
+                }
+                let Some(packet) = self.carrier.poll() else { break };
+                self.packet(packet);
+            }
         }
         while let Some(over) = self.carrier.poll_transfers() {
             self.transferred(over);
         }
+        self.carrier.release();
     }
 
     fn transferred(&mut self, (number, transfer, ok): (u8, hpvm_portals::Transfer, bool)) {
@@ -143,28 +160,45 @@ impl Process {
     /// What is no packet of ours is dropped: nobody waits for an answer to it.
     fn packet(&mut self, packet: Packet) {
         let Packet { from, bytes, length } = packet;
-        if let Ok((head, data)) = Head::from_bytes(&bytes[..length]) {
-            self.carrier.interface = head.interface;
-            match &mut self.interfaces[usize::from(head.interface & 3)] {
-                Some(opened) => {
-                    let _ = opened.interface.packet(from, &head, data, &mut self.carrier);
-                }
-                None => self.nobody(from, &head),
-            }
+        let packet = &bytes[..length];
+        if Replies::are_in(packet) {
+            self.replies(from, packet);
+        } else if let Ok((head, data)) = Head::from_bytes(packet) {
+            self.headed(from, &head, data);
         }
         self.carrier.recycle(bytes);
+    }
+
+    #[inline(never)]
+    fn replies(&mut self, from: u32, packet: &[u8]) {
+        for head in Replies::read(packet) {
+            self.headed(from, &head, &[]);
+        }
+    }
+
+    #[inline(always)]
+    fn headed(&mut self, from: u32, head: &Head, data: &[u8]) {
+        self.carrier.interface = head.interface;
+        match &mut self.interfaces[usize::from(head.interface & 3)] {
+            Some(opened) => {
+                let _ = opened.interface.packet(from, head, data, &mut self.carrier);
+            }
+            None => self.nobody(from, head),
+        }
     }
 
     /// A request for an interface that this process does not have.
     fn nobody(&mut self, from: u32, head: &Head) {
         let fetches = matches!(head.kind, PacketKind::Get | PacketKind::FetchAtomic(..));
-        let asks = matches!(head.kind, PacketKind::Put | PacketKind::Atomic(..)) && head.flag;
+        let asks = matches!(head.kind, PacketKind::Put | PacketKind::Push | PacketKind::Atomic(..))
+            && head.flag;
         if fetches || asks {
             let kind = PacketKind::Reply(NiFail::Undeliverable);
             let reply =
                 Head { kind, long: false, flag: false, length: 0, remote_offset: 0, ..*head };
             let _ = self.carrier.send(from, &reply, Data::None);
         }
+        hpvm_portals::discard(from, head, &mut self.carrier);
     }
 
     /// Whether something has come that somebody may wait for.

@@ -15,7 +15,10 @@ pub enum Data<'a> {
 /// Data that goes by itself. Between two processes, what is sent for one `purpose` arrives in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
+    /// A put whose target has asked for the data.
     Put,
+    /// A put whose data follows its header.
+    Push,
     Get,
 }
 
@@ -51,14 +54,14 @@ pub trait Carrier {
         length: u64,
     );
 
-    /// Starts to receive bytes; later the interface is told how that ended.
+    /// Starts to receive bytes: so many are kept, so many come. Later the interface is told how that ended.
     fn receive_bytes(
         &mut self,
         from: u32,
         transfer: Transfer,
         region: &Region,
         offset: u64,
-        length: u64,
+        kept_of: (u64, u64),
     );
 
     fn read(&self, region: &Region, offset: u64, into: &mut [u8]) -> Result<(), Inaccessible>;

@@ -151,38 +151,38 @@ pub(crate) fn of_message(
     fail: NiFail,
     out: &mut Vec<Effect>,
 ) {
-    let (event, count) = told(entry, moment, body, fail);
-    out.extend(event.map(Effect::Post));
+    out.extend(shown(entry, moment, body, fail).map(Effect::Post));
+    let count = counted(entry, moment, body.mlength, fail);
     out.extend(count.map(|(ct, count)| Effect::Add { ct, count }));
 }
 
-/// The same: the event and the addition to a counting event, if there are such.
-#[inline]
-pub(crate) fn told(
-    entry: &Entry,
-    moment: Moment,
-    body: Body,
-    fail: NiFail,
-) -> (Option<Event>, Option<(Id, Count)>) {
-    let (kind, disabled, counted) = match moment {
-        Moment::Arrival => (
-            EventKind::arrival(body.message.operation),
-            Options::EVENT_COMM_DISABLE,
-            Options::EVENT_CT_COMM,
-        ),
-        Moment::Overflow => (
-            EventKind::overflow(body.message.operation),
-            Options::EVENT_OVER_DISABLE,
-            Options::EVENT_CT_OVERFLOW,
-        ),
-        Moment::Seen => {
-            (EventKind::Search, Options::EVENT_COMM_DISABLE, Options::EVENT_CT_OVERFLOW)
-        }
+/// The event, if the entry's options let it be.
+#[inline(always)]
+pub(crate) fn shown(entry: &Entry, moment: Moment, body: Body, fail: NiFail) -> Option<Event> {
+    let operation = body.message.operation;
+    let (kind, disabled) = match moment {
+        Moment::Arrival => (EventKind::arrival(operation), Options::EVENT_COMM_DISABLE),
+        Moment::Overflow => (EventKind::overflow(operation), Options::EVENT_OVER_DISABLE),
+        Moment::Seen => (EventKind::Search, Options::EVENT_COMM_DISABLE),
     };
     let silent = fail == NiFail::Ok && entry.has(Options::EVENT_SUCCESS_DISABLE);
-    let count = count(entry, counted, body.mlength, fail);
     let event = Event { kind, user_ptr: entry.user_ptr, fail, body: Some(body) };
-    ((!entry.has(disabled) && !silent).then_some(event), count)
+    (!entry.has(disabled) && !silent).then_some(event)
+}
+
+/// The addition to a counting event, if there is one.
+#[inline(always)]
+pub(crate) fn counted(
+    entry: &Entry,
+    moment: Moment,
+    mlength: u64,
+    fail: NiFail,
+) -> Option<(Id, Count)> {
+    let option = match moment {
+        Moment::Arrival => Options::EVENT_CT_COMM,
+        Moment::Overflow | Moment::Seen => Options::EVENT_CT_OVERFLOW,
+    };
+    count(entry, option, mlength, fail)
 }
 
 /// The end of a search that found nothing, or nothing more.

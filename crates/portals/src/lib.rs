@@ -37,13 +37,13 @@ pub use event::{Body, Effect, Event, EventKind, List, NiFail, Register};
 pub use fault::Fault;
 pub use handle::{Handle, Kind as HandleKind};
 pub use interface::{
-    ANY, ANY_ID, Ack, Appended, Interface, Local, MdOptions, Nature, Peer, PtOptions, Request,
-    Target, Verb,
+    ANY, ANY_ID, Ack, Appended, Interface, Local, MdOptions, Nature, Peer, PtOptions, Put, Request,
+    Target, Verb, discard,
 };
-pub use limits::{EAGER, Limits};
+pub use limits::{EAGER, Limits, PUSHED};
 pub use memory::{Region, Run};
 pub use message::{Message, Operation, Process};
 pub use portal::{Delivery, Portal, Refused, Revision, Search, Settings, Verdict};
 pub use queue::FullEvent;
 pub use slab::Id;
-pub use wire::{Head, Kind as PacketKind, Malformed, OPERAND};
+pub use wire::{Head, Kind as PacketKind, Malformed, OPERAND, Replies};

@@ -4,6 +4,10 @@
 /// data are one packet of the engine everywhere (4 KiB).
 pub const EAGER: u64 = 3968;
 
+/// Puts up to this length follow their header at once, by themselves: what their target refuses or has no room for comes in vain.
+/// Longer ones wait until it has asked for them.
+pub const PUSHED: u64 = 64 << 10;
+
 /// Entries of one kind at a time: what a handle's index can tell apart ([`crate::handle`]).
 pub const MAX_OBJECTS: i32 = (1 << 17) - 1;
 

@@ -24,6 +24,11 @@ impl Region {
         Some(Region { start, length, vector: None })
     }
 
+    /// No memory.
+    pub fn empty() -> Region {
+        Region { start: 0, length: 0, vector: None }
+    }
+
     /// `None`: together they are longer than the address space, or one of them reaches beyond its end.
     pub fn vector(runs: Vec<Run>) -> Option<Region> {
         let mut length = 0u64;

@@ -23,6 +23,9 @@ impl Id {
         u64::from(self.generation) << 32 | u64::from(self.index)
     }
 
+    /// Nothing has this number.
+    pub const NONE: Id = Id { index: u32::MAX, generation: u32::MAX };
+
     pub fn from_bits(bits: u64) -> Id {
         Id { index: bits as u32, generation: (bits >> 32) as u32 }
     }
@@ -67,6 +70,7 @@ impl<T> Slab<T> {
         slot.value.as_mut().filter(|_| slot.generation == id.generation)
     }
 
+    #[inline]
     pub fn remove(&mut self, id: Id) -> Option<T> {
         self.get(id)?;
         let slot = &mut self.slots[id.index as usize];

@@ -8,6 +8,8 @@ use hpvm_wire::narrow;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Put,
+    /// A put whose data follows at once, by itself.
+    Push,
     Get,
     Atomic(Op, Datatype),
     /// `PtlFetchAtomic`, and `PtlSwap` with an operand.
@@ -76,6 +78,14 @@ const BARE: u8 = 7;
 const BARE_BYTES: usize = 4 + 3 * 8;
 const _: () = assert!(BARE_BYTES + 8 <= hpvm_wire::cell::LINE_PAYLOAD);
 
+/// In place of a kind: several replies without data. Three bytes of nothing; then of each reply the number of its failure, flag,
+/// list and interface (a byte each), ticket, length and offset (8 bytes each).
+const SEVERAL: u8 = 8;
+const REPLY_BYTES: usize = 4 + 3 * 8;
+
+/// A kind like those that [`Head::write_numbers`] names.
+const PUSH: u8 = 9;
+
 /// Kind, interface and flags, operation, type: a byte each.
 const FIRST: usize = 4;
 /// Of them follow so many ([`narrow`]).
@@ -89,7 +99,7 @@ impl Head {
 
     /// Writes what travels, and says how many bytes that are: with a short put or its reply so few that 8 bytes of data and they
     /// fit a cache line of the transport. A put whose data does not go by itself is followed by `length` bytes.
-    #[inline]
+    #[inline(always)]
     pub fn write(&self, bytes: &mut [u8; Head::BYTES]) -> usize {
         if self.kind == Kind::Put
             && !self.long
@@ -109,7 +119,7 @@ impl Head {
         self.write_numbers(bytes)
     }
 
-    #[inline]
+    #[inline(always)]
     fn write_numbers(&self, bytes: &mut [u8; Head::BYTES]) -> usize {
         let (kind, a, b) = match self.kind {
             Kind::Put => (1, 0, 0),
@@ -118,6 +128,7 @@ impl Head {
             Kind::FetchAtomic(op, ty) => (4, op as u8, ty as u8),
             Kind::Ready => (5, 0, 0),
             Kind::Reply(fail) => (6, fail as u8, 0),
+            Kind::Push => (PUSH, 0, 0),
         };
         let flags = if self.long { LONG } else { 0 } | if self.flag { FLAG } else { 0 };
         bytes[..FIRST].copy_from_slice(&[kind, self.interface | flags << 2, a, b]);
@@ -189,6 +200,7 @@ impl Head {
             (3, ..) => atomic().map(|(op, ty)| Kind::Atomic(op, ty))?,
             (4, ..) => atomic().map(|(op, ty)| Kind::FetchAtomic(op, ty))?,
             (5, 0, 0) => Kind::Ready,
+            (&PUSH, 0, 0) => Kind::Push,
             (6, fail, 0) => Kind::Reply(*FAILS.get(usize::from(*fail)).ok_or(Malformed)?),
             _ => return Err(Malformed),
         };
@@ -217,6 +229,97 @@ impl Head {
         Ok((head, data))
     }
 }
+
+/// Replies without data for one process, which go in one packet.
+#[derive(Default)]
+pub struct Replies {
+    heads: Vec<Head>,
+}
+
+impl Replies {
+    /// In a packet at most: who waits for many begins with the first while the last are under way.
+    pub const MOST: usize = 8;
+    /// A packet at most.
+    pub const BYTES: usize = 4 + Replies::MOST * REPLY_BYTES;
+
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.heads.is_empty()
+    }
+
+    pub fn is_full(&self) -> bool {
+        self.heads.len() >= Replies::MOST
+    }
+
+    /// False: it is no reply of those that go together.
+    #[inline]
+    pub fn push(&mut self, head: &Head) -> bool {
+        let fits = matches!(head.kind, Kind::Reply(_)) && !head.long && !self.is_full();
+        if fits {
+            self.heads.push(*head);
+        }
+        fits
+    }
+
+    /// Writes the packet, says how many bytes it has, and forgets the replies. A single one goes as its header.
+    pub fn write(&mut self, bytes: &mut [u8; Replies::BYTES]) -> usize {
+        let mut len = 4;
+        if let ([head], Some(bytes)) = (&self.heads[..], bytes.first_chunk_mut()) {
+            len = head.write(bytes);
+            self.heads.clear();
+            return len;
+        }
+        bytes[..4].copy_from_slice(&[SEVERAL, 0, 0, 0]);
+        for (head, bytes) in self.heads.drain(..).zip(bytes[4..].chunks_exact_mut(REPLY_BYTES)) {
+            let Kind::Reply(fail) = head.kind else { continue };
+            let list = u8::from(head.match_bits != 0);
+            let first = [fail as u8, u8::from(head.flag), list, head.interface];
+            bytes[..4].copy_from_slice(&first);
+            let words = [head.ticket, head.length, head.remote_offset];
+            for (nth, word) in words.iter().enumerate() {
+                bytes[4 + 8 * nth..12 + 8 * nth].copy_from_slice(&word.to_le_bytes());
+            }
+            len += REPLY_BYTES;
+        }
+        len
+    }
+
+    /// Whether a packet is one of several replies.
+    #[inline(always)]
+    pub fn are_in(packet: &[u8]) -> bool {
+        packet.first() == Some(&SEVERAL)
+    }
+
+    /// The headers of the replies in such a packet. What is none is left out.
+    pub fn read(packet: &[u8]) -> impl Iterator<Item = Head> {
+        let bytes = packet.get(4..).unwrap_or(&[]);
+        let (replies, _) = bytes.as_chunks::<REPLY_BYTES>();
+        replies.iter().filter_map(|reply| {
+            let [fail, flag @ 0..2, list @ 0..2, interface @ 0..4] = *reply.first_chunk()? else {
+                return None;
+            };
+            let word = |nth: usize| {
+                let bytes = reply[4 + 8 * nth..].first_chunk();
+                bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+            };
+            Some(Head {
+                kind: Kind::Reply(*FAILS.get(usize::from(fail))?),
+                interface,
+                long: false,
+                flag: flag != 0,
+                pt_index: 0,
+                ticket: word(0),
+                match_bits: list.into(),
+                hdr_data: 0,
+                length: word(1),
+                remote_offset: word(2),
+                operand: [0; OPERAND],
+            })
+        })
+    }
+}
+
+const _: () = assert!(Head::BYTES <= Replies::BYTES);
 
 #[cfg(test)]
 mod tests {
@@ -261,6 +364,7 @@ mod tests {
     fn heads_say_what_went_into_them() {
         let kinds = [
             Kind::Put,
+            Kind::Push,
             Kind::Get,
             Kind::Atomic(Op::Sum, Datatype::LongDouble),
             Kind::FetchAtomic(Op::Mswap, Datatype::Uint64),
@@ -291,6 +395,43 @@ mod tests {
     }
 
     #[test]
+    fn replies_in_one_packet_come_out_as_they_went_in() {
+        let head = |ticket, fail| Head {
+            kind: Kind::Reply(fail),
+            interface: 3,
+            long: false,
+            flag: ticket == 2,
+            pt_index: 0,
+            ticket,
+            match_bits: ticket & 1,
+            hdr_data: 0,
+            length: 8,
+            remote_offset: 1 << 50,
+            operand: [0; OPERAND],
+        };
+        let (mut replies, mut bytes) = (Replies::default(), [0; Replies::BYTES]);
+        let one = head(1 << 40, NiFail::Ok);
+        assert!(replies.push(&one));
+        let len = replies.write(&mut bytes);
+        assert!(replies.is_empty() && !Replies::are_in(&bytes[..len]));
+        assert_eq!(Head::from_bytes(&bytes[..len]), Ok((one, &[][..])));
+        let heads = [one, head(2, NiFail::Dropped), head(u64::MAX, NiFail::Segv)];
+        assert!(heads.iter().all(|head| replies.push(head)));
+        assert!(!replies.push(&Head { long: true, ..one }));
+        assert!(!replies.push(&Head { kind: Kind::Ready, ..one }));
+        let len = replies.write(&mut bytes);
+        assert!(Replies::are_in(&bytes[..len]));
+        assert_eq!(Head::from_bytes(&bytes[..len]), Err(Malformed));
+        assert!(Replies::read(&bytes[..len]).eq(heads));
+        assert!(Replies::read(&bytes[..len - 1]).eq(heads[..2].iter().copied()));
+        bytes[4] = FAILS.len() as u8;
+        assert!(Replies::read(&bytes[..len]).eq(heads[1..].iter().copied()));
+        assert_eq!((0..=Replies::MOST).filter(|_| replies.push(&one)).count(), Replies::MOST);
+        let len = replies.write(&mut bytes);
+        assert!(len == Replies::BYTES && Replies::read(&bytes[..3]).count() == 0);
+    }
+
+    #[test]
     fn a_short_put_and_its_reply_fit_a_line() {
         let put = Head {
             kind: Kind::Put,
@@ -314,7 +455,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_read_is_what_was_written(bytes in any::<[u8; 32]>(), kind in 0u8..8) {
+        fn what_is_read_is_what_was_written(bytes in any::<[u8; 32]>(), kind in 0u8..10) {
             let mut packet = [0; Head::BYTES + 3];
             packet[..32].copy_from_slice(&bytes);
             packet[0] = kind;

@@ -34,6 +34,15 @@ pub struct Descriptor {
     pub(super) pending: u32,
 }
 
+impl Descriptor {
+    /// Whether an event or a count tells that data has left.
+    #[inline(always)]
+    pub(super) fn tells_sends(&self) -> bool {
+        let event = self.queue.is_some() && !self.options.has(MdOptions::EVENT_SEND_DISABLE);
+        event || (self.counter.is_some() && self.options.has(MdOptions::COUNT_SEND))
+    }
+}
+
 impl Interface {
     /// `PtlMDBind`. Without a queue or a counting event, their handles are `PTL_EQ_NONE` and `PTL_CT_NONE`.
     pub fn bind(

@@ -3,12 +3,12 @@
 use super::reply::Granted;
 use super::{Interface, Start, Target};
 use crate::atomic::{Datatype, Op};
-use crate::carrier::{Carrier, Data};
+use crate::carrier::{Carrier, Data, Purpose, Transfer};
 use crate::counters::Triggered;
 use crate::event::NiFail;
 use crate::fault::{Fault, Result};
 use crate::handle::Kind;
-use crate::limits::EAGER;
+use crate::limits::{EAGER, PUSHED};
 use crate::slab::Id;
 use crate::wire::{Head, Kind as Packet, OPERAND};
 
@@ -59,6 +59,20 @@ pub struct Request {
     pub operand: [u8; OPERAND],
 }
 
+/// A put as the program asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Put {
+    pub from: Local,
+    pub length: u64,
+    pub ack: Ack,
+    pub target: Target,
+    pub pt_index: u32,
+    pub match_bits: u64,
+    pub remote_offset: u64,
+    pub user_ptr: u64,
+    pub hdr_data: u64,
+}
+
 /// An operation that is not over.
 pub(super) struct Pending {
     pub target: u32,
@@ -72,8 +86,10 @@ pub(super) struct Pending {
     pub sent: bool,
     /// The target has been told to expect the data, or has refused it.
     pub answered: bool,
-    /// Of a get whose bytes are on their way: how many, and from which offset.
+    /// Bytes are on their way by themselves: how many, and from which offset.
     pub coming: Option<Granted>,
+    /// The target has no use for the data that are on their way.
+    pub refused: Option<NiFail>,
 }
 
 /// What a request names: the carrier's number of its target, and descriptors with the offsets in them.
@@ -90,6 +106,61 @@ impl Interface {
         let result = self.begin(request, carrier);
         self.run_due(carrier);
         result
+    }
+
+    /// Starts a put whose data goes with its header. False: it is for [`start`](Interface::start).
+    ///
+    /// Most operations are such: what a request has beside, and the ways that only others go, would cost as much as the rest.
+    #[inline(always)]
+    pub fn put(&mut self, put: &Put, carrier: &mut impl Carrier) -> Result<bool> {
+        if put.length > EAGER.min(self.limits.max_msg_size) {
+            return Ok(false);
+        }
+        let id = self.object(put.from.descriptor, Kind::Descriptor)?;
+        let target = self.resolve(put.target)?;
+        let descriptor = self.descriptors.get(id).ok_or(Fault::ArgInvalid)?;
+        let (offset, length) = (put.from.offset, put.length);
+        if !descriptor.region.holds(offset, length) {
+            return Err(Fault::ArgInvalid);
+        }
+        let ticket = match put.ack {
+            Ack::None => None,
+            ack => Some(self.pending.insert(Pending {
+                target,
+                put: Some(id),
+                get: None,
+                put_offset: offset,
+                length,
+                user_ptr: put.user_ptr,
+                ack,
+                sent: true,
+                answered: false,
+                coming: None,
+                refused: None,
+            })),
+        };
+        let head = Head {
+            kind: Packet::Put,
+            interface: self.nature.number(),
+            long: false,
+            flag: ticket.is_some(),
+            pt_index: put.pt_index,
+            ticket: ticket.map_or(0, Id::to_bits),
+            match_bits: if self.nature.matching { put.match_bits } else { 0 },
+            hdr_data: put.hdr_data,
+            length,
+            remote_offset: put.remote_offset,
+            operand: [0; OPERAND],
+        };
+        let data = Data::Memory { region: &descriptor.region, offset, length };
+        let tells = descriptor.tells_sends();
+        if carrier.send(target, &head, data).is_err() {
+            self.unreachable(ticket, id, length, put.user_ptr);
+        } else if tells {
+            self.of_send(id, length, put.user_ptr, NiFail::Ok);
+        }
+        self.run_due(carrier);
+        Ok(true)
     }
 
     /// Starts an operation when the counting event `trigger` reaches `threshold` (`PtlTriggeredPut` and its kin).
@@ -161,11 +232,34 @@ impl Interface {
         };
         let went = carrier.send(target, &head, data).is_ok();
         if !went {
-            self.unreachable(ticket, put, request);
+            match (ticket, put) {
+                (None, None) => {}
+                (Some(ticket), None) => self.fail(ticket, NiFail::Undeliverable),
+                (_, Some((id, _))) => {
+                    self.unreachable(ticket, id, request.length, request.user_ptr);
+                }
+            }
+        } else if head.kind == Packet::Push {
+            self.push(ticket, carrier);
         } else if let Some((id, _)) = put.filter(|_| !long) {
             self.of_send(id, request.length, request.user_ptr, NiFail::Ok);
         }
         Ok(())
+    }
+
+    /// Sends the data of a put behind its header.
+    fn push(&mut self, ticket: Option<Id>, carrier: &mut impl Carrier) {
+        let Some((id, pending)) = ticket.and_then(|id| Some((id, self.pending.get_mut(id)?)))
+        else {
+            return;
+        };
+        pending.coming = Some(Granted::whole(pending.length));
+        let Some(descriptor) = pending.put.and_then(|put| self.descriptors.get(put)) else {
+            return;
+        };
+        let transfer = Transfer { purpose: Purpose::Push, sends: true, id };
+        let (offset, length) = (pending.put_offset, pending.length);
+        carrier.send_bytes(pending.target, transfer, &descriptor.region, offset, length);
     }
 
     fn await_reply(
@@ -195,12 +289,15 @@ impl Interface {
             sent,
             answered: false,
             coming: None,
+            refused: None,
         })
     }
 
     #[inline(always)]
     fn head(&self, request: &Request, long: bool, ticket: Option<Id>) -> Head {
+        let pushed = request.length <= PUSHED;
         let kind = match request.verb {
+            Verb::Put if long && pushed => Packet::Push,
             Verb::Put => Packet::Put,
             Verb::Get => Packet::Get,
             Verb::Atomic(op, ty) => Packet::Atomic(op, ty),
@@ -209,8 +306,8 @@ impl Interface {
         Head {
             kind,
             interface: self.nature.number(),
-            long,
-            flag: ticket.is_some(),
+            long: long && !pushed,
+            flag: ticket.is_some() && (kind != Packet::Push || request.ack != Ack::None),
             pt_index: request.pt_index,
             ticket: ticket.map_or(0, Id::to_bits),
             match_bits: if self.nature.matching { request.match_bits } else { 0 },
@@ -221,16 +318,12 @@ impl Interface {
         }
     }
 
-    /// The target is gone.
+    /// The target of an operation that reads the memory of descriptor `id` is gone.
     #[cold]
-    fn unreachable(&mut self, ticket: Option<Id>, put: Option<(Id, u64)>, request: &Request) {
+    fn unreachable(&mut self, ticket: Option<Id>, id: Id, length: u64, user_ptr: u64) {
         match ticket {
             Some(ticket) => self.fail(ticket, NiFail::Undeliverable),
-            None => {
-                if let Some((id, _)) = put {
-                    self.of_send(id, request.length, request.user_ptr, NiFail::Undeliverable);
-                }
-            }
+            None => self.of_send(id, length, user_ptr, NiFail::Undeliverable),
         }
     }
 }

@@ -12,9 +12,10 @@ mod target;
 
 use descriptor::Descriptor;
 pub use descriptor::MdOptions;
-pub use initiate::{Ack, Local, Request, Verb};
+pub use initiate::{Ack, Local, Put, Request, Verb};
 use table::Start;
 pub use table::{Appended, PtOptions};
+pub use target::discard;
 
 use crate::carrier::{Carrier, Transfer};
 use crate::counters::{Count, Counters, Triggered};
@@ -409,9 +410,11 @@ impl Interface {
         carrier: &mut impl Carrier,
     ) -> std::result::Result<(), Malformed> {
         let result = match head.kind {
-            Packet::Put | Packet::Get | Packet::Atomic(..) | Packet::FetchAtomic(..) => {
-                self.request(from, head, data, carrier)
-            }
+            Packet::Put
+            | Packet::Push
+            | Packet::Get
+            | Packet::Atomic(..)
+            | Packet::FetchAtomic(..) => self.request(from, head, data, carrier),
             Packet::Ready => self.ready(from, head, carrier),
             Packet::Reply(fail) => self.reply(from, head, fail, data, carrier),
         };
@@ -421,10 +424,10 @@ impl Interface {
 
     /// The end of a transfer that the carrier was asked for. `ok`: all bytes have moved.
     pub fn transferred(&mut self, transfer: Transfer, ok: bool, carrier: &mut impl Carrier) {
-        use crate::carrier::Purpose::{Get, Put};
+        use crate::carrier::Purpose::{Get, Push, Put};
         match (transfer.purpose, transfer.sends) {
-            (Put, true) => self.put_sent(transfer.id, ok),
-            (Put, false) | (Get, true) => self.moved(transfer.id, ok, carrier),
+            (Put | Push, true) => self.put_sent(transfer.id, ok),
+            (Put | Push, false) | (Get, true) => self.moved(transfer.id, ok, carrier),
             (Get, false) => self.got(transfer.id, ok),
         }
         self.run_due(carrier);

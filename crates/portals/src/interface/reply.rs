@@ -1,7 +1,7 @@
 //! What targets answer, at the initiator. A peer may only speak of operations that are for it, and grants no more than was asked for.
 
 use super::Interface;
-use super::initiate::Ack;
+use super::initiate::{Ack, Pending};
 use super::outcome::Told;
 use crate::carrier::{Carrier, Purpose, Transfer};
 use crate::event::NiFail;
@@ -18,6 +18,11 @@ pub(super) struct Granted {
 }
 
 impl Granted {
+    /// All of `length` bytes.
+    pub fn whole(length: u64) -> Granted {
+        Granted { length, remote_offset: 0, list: 0 }
+    }
+
     fn of(head: &Head) -> Granted {
         let list = u8::from(head.match_bits != 0);
         Granted { length: head.length, remote_offset: head.remote_offset, list }
@@ -29,13 +34,20 @@ impl Granted {
     }
 }
 
+impl Pending {
+    /// Whether `peer` may speak of it, and grants no more than was asked for.
+    #[inline(always)]
+    fn may_end(&self, peer: u32, head: &Head) -> bool {
+        self.target == peer && !self.answered && head.length <= self.length
+    }
+}
+
 impl Interface {
     /// The operation that a packet from `peer` is about.
     fn ticket(&self, peer: u32, head: &Head) -> Result<Id, Malformed> {
         let ticket = Id::from_bits(head.ticket);
-        let pending = self.pending.get(ticket).filter(|p| p.target == peer && !p.answered);
-        let fits = pending.is_some_and(|p| head.length <= p.length);
-        if fits { Ok(ticket) } else { Err(Malformed) }
+        let pending = self.pending.get(ticket).filter(|p| p.may_end(peer, head));
+        if pending.is_some() { Ok(ticket) } else { Err(Malformed) }
     }
 
     /// The target has memory for `head.length` bytes of a put.
@@ -69,9 +81,13 @@ impl Interface {
         pending.sent = true;
         let (put, length, user_ptr) = (pending.put, pending.length, pending.user_ptr);
         let over = pending.ack == Ack::None || pending.answered;
+        let (ack, refused) = (pending.ack, pending.refused);
         if let Some(put) = put {
             self.unused(put);
             self.of_send(put, length, user_ptr, NiFail::Ok);
+            if let Some(fail) = refused {
+                self.acknowledged(put, ack, user_ptr, (Granted::whole(0), false), fail);
+            }
         }
         if over {
             self.end(ticket);
@@ -87,44 +103,56 @@ impl Interface {
         data: &[u8],
         carrier: &mut impl Carrier,
     ) -> Result<(), Malformed> {
-        let ticket = self.ticket(peer, head)?;
-        let pending = self.pending.get_mut(ticket).ok_or(Malformed)?;
+        let ticket = Id::from_bits(head.ticket);
+        let pending = self.pending.get_mut(ticket).filter(|p| p.may_end(peer, head));
+        let pending = pending.ok_or(Malformed)?;
         if let Some((get, offset)) = pending.get {
             pending.answered = true;
             if head.long && fail == NiFail::Ok {
                 pending.coming = Some(Granted::of(head));
                 let region = self.descriptors.get(get).ok_or(Malformed)?.region.clone();
                 let transfer = Transfer { purpose: Purpose::Get, sends: false, id: ticket };
-                carrier.receive_bytes(peer, transfer, &region, offset, head.length);
+                let length = (head.length, head.length);
+                carrier.receive_bytes(peer, transfer, &region, offset, length);
                 return Ok(());
             }
             return self.fetched(ticket, head, fail, data, carrier);
         }
-        if !pending.sent {
-            // A long put that was refused or has no room, or whose data is there before we know that it has left.
-            pending.sent = true;
-            let (put, length, user_ptr) = (pending.put, pending.length, pending.user_ptr);
-            if let Some(put) = put {
+        if fail != NiFail::Ok && !pending.sent && pending.coming.is_some() {
+            // What has been refused may still be read: the descriptor is in use until it has left.
+            (pending.answered, pending.refused) = (true, Some(fail));
+            return Ok(());
+        }
+        let (put, ack, user_ptr) = (pending.put, pending.ack, pending.user_ptr);
+        let (sent, length) = (pending.sent, pending.length);
+        self.pending.remove(ticket);
+        if let Some(put) = put {
+            if !sent {
+                // A long put that was refused or has no room, or whose data is there before we know that it has left.
                 self.unused(put);
                 self.of_send(put, length, user_ptr, NiFail::Ok);
             }
+            self.acknowledged(put, ack, user_ptr, (Granted::of(head), head.flag), fail);
         }
-        self.acknowledged(ticket, head, fail);
         Ok(())
     }
 
-    fn acknowledged(&mut self, ticket: Id, head: &Head, fail: NiFail) {
-        let Some(pending) = self.pending.get(ticket) else { return };
-        let fail = if pending.ack == Ack::Completed { NiFail::Ok } else { fail };
-        let user_ptr = pending.user_ptr;
-        let told = Granted::of(head).told(user_ptr, fail);
+    /// `disabled`: the entry gives no acknowledgment.
+    #[inline(always)]
+    fn acknowledged(
+        &mut self,
+        put: Id,
+        ack: Ack,
+        user_ptr: u64,
+        (granted, disabled): (Granted, bool),
+        fail: NiFail,
+    ) {
+        let fail = if ack == Ack::Completed { NiFail::Ok } else { fail };
         // Without an acknowledgment from the entry, failures are told all the same.
-        let silent = head.flag && fail == NiFail::Ok;
-        let (put, ack) = (pending.put, pending.ack);
-        if let Some(put) = put.filter(|_| ack != Ack::None && !silent) {
-            self.of_ack(put, ack == Ack::Full, &told);
+        let silent = disabled && fail == NiFail::Ok;
+        if ack != Ack::None && !silent {
+            self.of_ack(put, ack == Ack::Full, &granted.told(user_ptr, fail));
         }
-        self.end(ticket);
     }
 
     /// A get or a fetching atomic operation is over, with its data in the reply.

@@ -6,7 +6,7 @@ use crate::atomic::{self, Datatype, Op};
 use crate::carrier::{Carrier, Data, Inaccessible, Purpose, Transfer};
 use crate::entry::Options;
 use crate::event::{self, Body, List, Moment, NiFail};
-use crate::limits::EAGER;
+use crate::limits::{EAGER, PUSHED};
 use crate::memory::Region;
 use crate::message::{Message, Operation};
 use crate::portal::{Delivery, Plain, Verdict};
@@ -31,16 +31,17 @@ impl Interface {
         carrier: &mut impl Carrier,
     ) -> Result<(), Malformed> {
         let operation = match head.kind {
-            Packet::Put => Operation::Put,
+            Packet::Put | Packet::Push => Operation::Put,
             Packet::Get => Operation::Get,
             Packet::Atomic(op, ty) => Operation::Atomic(op, ty),
             Packet::FetchAtomic(op, ty) => Operation::FetchAtomic(op, ty),
             Packet::Ready | Packet::Reply(_) => return Err(Malformed),
         };
-        let brings = !head.long && operation != Operation::Get;
+        let pushed = head.kind == Packet::Push;
+        let brings = !head.long && !pushed && operation != Operation::Get;
         let expected = if brings { head.length } else { 0 };
-        let long = head.long && (operation != Operation::Put || !head.flag);
-        if data.len() as u64 != expected || long {
+        let long = head.long && (head.kind != Packet::Put || !head.flag);
+        if data.len() as u64 != expected || long || (pushed && head.length > PUSHED) {
             return Err(Malformed);
         }
         let message = Message {
@@ -52,7 +53,7 @@ impl Interface {
             rlength: head.length,
             remote_offset: head.remote_offset,
         };
-        if !(head.long && operation == Operation::Put)
+        if !(pushed || (head.long && operation == Operation::Put))
             && self.at_once(peer, head, &message, data, carrier)
         {
             return Ok(());
@@ -63,6 +64,7 @@ impl Interface {
                 self.count_refused(fail.register());
                 self.settle(head.pt_index);
                 answer(peer, head, fail, None, Data::None, carrier);
+                discard(peer, head, carrier);
             }
         }
         Ok(())
@@ -89,13 +91,14 @@ impl Interface {
         }
         let (done, back) = access(head, region, (offset, mlength), data, scratch, carrier);
         let fail = if done.is_ok() { NiFail::Ok } else { NiFail::Segv };
-        let body = Body { message: *message, entry, list: List::Priority, offset, mlength };
-        let (event, count) = event::told(plain.entry, Moment::Arrival, body, fail);
-        let queue = index.queue.and_then(|id| queues.get_mut(id));
-        if let (Some(queue), Some(event)) = (queue, event) {
-            queue.push(full(&event, head.pt_index, region.address(offset)));
-            self.news = true;
+        if let Some(queue) = index.queue.and_then(|id| queues.get_mut(id)) {
+            let body = Body { message: *message, entry, list: List::Priority, offset, mlength };
+            if let Some(event) = event::shown(plain.entry, Moment::Arrival, body, fail) {
+                queue.push(full(&event, head.pt_index, region.address(offset)));
+                self.news = true;
+            }
         }
+        let count = event::counted(plain.entry, Moment::Arrival, mlength, fail);
         let acknowledge = !plain.entry.has(Options::ACK_DISABLE);
         let granted = Granted { acknowledge, list: List::Priority, offset, mlength };
         answer(peer, head, fail, Some(&granted), back, carrier);
@@ -133,8 +136,11 @@ impl Interface {
     ) {
         self.settle(head.pt_index);
         let Delivery { offset, mlength, .. } = delivery;
-        let Some(region) = self.region(head.pt_index, delivery.entry) else { return };
+        let Some(region) = self.region(head.pt_index, delivery.entry) else {
+            return discard(peer, head, carrier);
+        };
         match head.kind {
+            Packet::Push => return self.receive_pushed(peer, head, delivery, &region, carrier),
             Packet::Put if head.long && mlength > 0 => {
                 return self.receive(peer, head, delivery, carrier);
             }
@@ -167,9 +173,24 @@ impl Interface {
         let id = self.moving.insert(Moving { peer, head: *head, delivery });
         // First: the data may come as soon as the initiator knows.
         let transfer = Transfer { purpose: Purpose::Put, sends: false, id };
-        carrier.receive_bytes(peer, transfer, &region, offset, mlength);
+        carrier.receive_bytes(peer, transfer, &region, offset, (mlength, mlength));
         let ready = Head { kind: Packet::Ready, long: false, length: mlength, ..*head };
         let _ = carrier.send(peer, &ready, Data::None);
+    }
+
+    /// Receives the data that follow a put's header.
+    fn receive_pushed(
+        &mut self,
+        peer: u32,
+        head: &Head,
+        delivery: Delivery,
+        region: &Region,
+        carrier: &mut impl Carrier,
+    ) {
+        let (offset, length) = (delivery.offset, (delivery.mlength, head.length));
+        let id = self.moving.insert(Moving { peer, head: *head, delivery });
+        let transfer = Transfer { purpose: Purpose::Push, sends: false, id };
+        carrier.receive_bytes(peer, transfer, region, offset, length);
     }
 
     /// Sends the data of a long get, behind a reply that announces it.
@@ -195,9 +216,17 @@ impl Interface {
         let Some(Moving { peer, head, delivery }) = self.moving.remove(id) else { return };
         let fail = if ok { NiFail::Ok } else { NiFail::Undeliverable };
         self.complete(head.pt_index, delivery.id, fail);
-        if head.kind == Packet::Put {
+        if matches!(head.kind, Packet::Put | Packet::Push) {
             answer(peer, &head, fail, Some(&delivery.granted()), Data::None, carrier);
         }
+    }
+}
+
+/// Lets the data go that follow a put's header, if they do, where nobody has a use for them.
+pub fn discard(peer: u32, head: &Head, carrier: &mut impl Carrier) {
+    if head.kind == Packet::Push && !head.long && head.length <= PUSHED {
+        let transfer = Transfer { purpose: Purpose::Push, sends: false, id: Id::NONE };
+        carrier.receive_bytes(peer, transfer, &Region::empty(), 0, (0, head.length));
     }
 }
 
@@ -244,7 +273,7 @@ fn access<'a>(
             let fetches = matches!(head.kind, Packet::FetchAtomic(..));
             (done, if fetches { Data::Bytes(old) } else { Data::None })
         }
-        Packet::Put | Packet::Ready | Packet::Reply(_) => (Ok(()), Data::None),
+        Packet::Put | Packet::Push | Packet::Ready | Packet::Reply(_) => (Ok(()), Data::None),
     }
 }
 

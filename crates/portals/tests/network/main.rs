@@ -23,11 +23,63 @@ fn operations_do_what_one_memory_would_show() {
     }
 }
 
+/// What nobody has a use for leaves its descriptor free only when it has left, and others behind it arrive.
+#[test]
+fn refused_data_goes_nowhere() {
+    for seed in seeds(100) {
+        let mut world = World::new(seed, 2);
+        world.open_entries();
+        let outside = world.outside(1);
+        let descriptor = world.nodes[0].descriptor;
+        world.nodes[0].memory[..5000].fill(7);
+        // No such portal table entry, no such match bits, and at last one that is taken.
+        for (pt_index, match_bits, length) in [(9, 0, 5000), (0, 77, 4000), (0, 0, 5000)] {
+            let request = Request {
+                verb: Verb::Put,
+                put: Some(Local { descriptor, offset: 0 }),
+                get: None,
+                length,
+                ack: Ack::Full,
+                target: Target::Logical(1),
+                pt_index,
+                match_bits,
+                remote_offset: 0,
+                user_ptr: match_bits + u64::from(pt_index),
+                hdr_data: 0,
+                operand: [0; OPERAND],
+            };
+            world.start(0, request);
+        }
+        let mut events = Vec::new();
+        while world.step() {
+            let node = &mut world.nodes[0];
+            while let Ok((event, false)) = node.interface.queue_take(node.mine) {
+                let acknowledged = event.kind == 10;
+                if acknowledged && event.user_ptr != 0 {
+                    assert!(event.fail != 0 && event.mlength == 0, "seed {seed}: {event:?}");
+                } else {
+                    assert!(event.fail == 0 && event.mlength > 0, "seed {seed}: {event:?}");
+                }
+                events.push((event.user_ptr, acknowledged));
+            }
+        }
+        for user_ptr in [9, 77, 0] {
+            let of = events.iter().filter(|event| event.0 == user_ptr);
+            assert!(of.map(|event| event.1).eq([false, true]), "seed {seed}: {events:?}");
+        }
+        let start = ARENA / 2;
+        assert!(world.nodes[1].memory[start..start + 5000].iter().all(|byte| *byte == 7));
+        assert_eq!(outside, world.outside(1), "seed {seed}");
+        assert!((0..2).all(|at| !world.nodes[at].interface.is_busy()), "seed {seed}");
+    }
+}
+
 /// Whatever headers a peer sends: nothing panics, and no byte changes but those of entries.
 #[test]
 fn allegations() {
     let kinds = [
         PacketKind::Put,
+        PacketKind::Push,
         PacketKind::Get,
         PacketKind::Ready,
         PacketKind::Reply(hpvm_portals::NiFail::Ok),

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Bytes of a process's memory. The first half is read and written by its own operations, in the second are its entries.
-pub const ARENA: usize = 1 << 17;
+pub const ARENA: usize = 1 << 19;
 /// Memory begins at this address.
 pub const BASE: u64 = 0x1_0000;
 /// Bytes of the entry for each initiator.
@@ -39,7 +39,9 @@ struct Side {
     transfer: Transfer,
     region: Region,
     offset: u64,
+    /// Bytes that are kept, and all that move.
     length: u64,
+    total: u64,
 }
 
 /// Between two processes, in one direction.
@@ -47,8 +49,8 @@ struct Side {
 struct Link {
     packets: VecDeque<Vec<u8>>,
     /// By purpose: what is sent, what is received.
-    sends: [VecDeque<Side>; 2],
-    receives: [VecDeque<Side>; 2],
+    sends: [VecDeque<Side>; 3],
+    receives: [VecDeque<Side>; 3],
 }
 
 /// What can happen next.
@@ -118,7 +120,7 @@ impl Carrier for Port<'_> {
         length: u64,
     ) {
         let me = self.me;
-        let side = Side { transfer, region: region.clone(), offset, length };
+        let side = Side { transfer, region: region.clone(), offset, length, total: length };
         self.link(me, to as usize).sends[transfer.purpose as usize].push_back(side);
     }
 
@@ -128,10 +130,10 @@ impl Carrier for Port<'_> {
         transfer: Transfer,
         region: &Region,
         offset: u64,
-        length: u64,
+        (length, total): (u64, u64),
     ) {
         let me = self.me;
-        let side = Side { transfer, region: region.clone(), offset, length };
+        let side = Side { transfer, region: region.clone(), offset, length, total };
         self.link(from as usize, me).receives[transfer.purpose as usize].push_back(side);
     }
 
@@ -265,7 +267,7 @@ impl World {
             if !link.packets.is_empty() {
                 steps.push(Step::Packet { from, to });
             }
-            for purpose in 0..2 {
+            for purpose in 0..3 {
                 if !link.sends[purpose].is_empty() && !link.receives[purpose].is_empty() {
                     steps.push(Step::Transfer { from, to, purpose });
                 }
@@ -301,11 +303,11 @@ impl World {
         let link = &mut self.links[from * self.nodes.len() + to];
         let send = link.sends[purpose].pop_front().expect("one");
         let receive = link.receives[purpose].pop_front().expect("one");
-        assert_eq!(send.length, receive.length);
+        assert_eq!(send.length, receive.total);
         let bytes = gather(&self.nodes[from].memory, &send.region, send.offset, send.length);
         let bytes = bytes.expect("memory of the process");
-        self.with(to, |_, port| port.write(&receive.region, receive.offset, &bytes))
-            .expect("memory");
+        let kept = &bytes[..receive.length as usize];
+        self.with(to, |_, port| port.write(&receive.region, receive.offset, kept)).expect("memory");
         self.over.push((from, send.transfer));
         self.over.push((to, receive.transfer));
     }

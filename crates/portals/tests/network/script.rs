@@ -87,7 +87,10 @@ impl Run<'_> {
         }
         let length = match choice {
             3 | 4 => 8,
-            _ if long => EAGER + 1 + self.world.rng.next() % 4000,
+            _ if long => {
+                let least = if self.world.rng.below(2) == 0 { EAGER } else { PUSHED };
+                least + 1 + self.world.rng.next() % 4000
+            }
             _ => self.world.rng.next() % 200,
         };
         let local = self.free[from];
