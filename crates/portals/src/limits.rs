@@ -8,6 +8,10 @@ pub const EAGER: u64 = 3968;
 /// Longer ones wait until it has asked for them.
 pub const PUSHED: u64 = 64 << 10;
 
+/// Pushes of an interface whose data has not left at most; puts beyond ask first. Data that comes long before its header is looked at has
+/// to be kept and found again.
+pub(crate) const PUSHES: usize = 32;
+
 /// Entries of one kind at a time: what a handle's index can tell apart ([`crate::handle`]).
 pub const MAX_OBJECTS: i32 = (1 << 17) - 1;
 

@@ -8,7 +8,7 @@ use crate::counters::Triggered;
 use crate::event::NiFail;
 use crate::fault::{Fault, Result};
 use crate::handle::Kind;
-use crate::limits::{EAGER, PUSHED};
+use crate::limits::{EAGER, PUSHED, PUSHES};
 use crate::slab::Id;
 use crate::wire::{Head, Kind as Packet, OPERAND};
 
@@ -259,6 +259,7 @@ impl Interface {
         };
         let transfer = Transfer { purpose: Purpose::Push, sends: true, id };
         let (offset, length) = (pending.put_offset, pending.length);
+        self.pushing += 1;
         carrier.send_bytes(pending.target, transfer, &descriptor.region, offset, length);
     }
 
@@ -295,7 +296,7 @@ impl Interface {
 
     #[inline(always)]
     fn head(&self, request: &Request, long: bool, ticket: Option<Id>) -> Head {
-        let pushed = request.length <= PUSHED;
+        let pushed = request.length <= PUSHED && self.pushing < PUSHES;
         let kind = match request.verb {
             Verb::Put if long && pushed => Packet::Push,
             Verb::Put => Packet::Put,

@@ -84,6 +84,8 @@ pub struct Interface {
     /// Operations of this process that are not over, and those of others whose data moves.
     pending: Slab<initiate::Pending>,
     moving: Slab<target::Moving>,
+    /// Pushes of this process whose data has not left.
+    pushing: usize,
     unexpected_headers: usize,
     status: [i32; 3],
     effects: Vec<Effect>,
@@ -115,6 +117,7 @@ impl Interface {
             entries: Slab::new(),
             pending: Slab::new(),
             moving: Slab::new(),
+            pushing: 0,
             unexpected_headers: 0,
             status: [0; 3],
             effects: Vec::new(),
@@ -425,6 +428,9 @@ impl Interface {
     /// The end of a transfer that the carrier was asked for. `ok`: all bytes have moved.
     pub fn transferred(&mut self, transfer: Transfer, ok: bool, carrier: &mut impl Carrier) {
         use crate::carrier::Purpose::{Get, Push, Put};
+        if (transfer.purpose, transfer.sends) == (Push, true) {
+            self.pushing = self.pushing.saturating_sub(1);
+        }
         match (transfer.purpose, transfer.sends) {
             (Put | Push, true) => self.put_sent(transfer.id, ok),
             (Put | Push, false) | (Get, true) => self.moved(transfer.id, ok, carrier),
