@@ -6,7 +6,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::error::plain;
 
@@ -68,12 +68,17 @@ struct Patient(File);
 
 impl Read for Patient {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match hpvm_os::wait(&self.0, libc::POLLIN, Some(PIPE_SILENCE))? {
-            false => {
-                let text = format!("nobody has written to it for {} s", PIPE_SILENCE.as_secs());
-                Err(io::Error::new(io::ErrorKind::TimedOut, text))
+        let end = Instant::now() + PIPE_SILENCE;
+        loop {
+            // A signal ends a wait before its time.
+            let left = end.saturating_duration_since(Instant::now());
+            if hpvm_os::wait(&self.0, libc::POLLIN, Some(left))? {
+                return self.0.read(buffer);
             }
-            true => self.0.read(buffer),
+            if left.is_zero() {
+                let text = format!("nobody has written to it for {} s", PIPE_SILENCE.as_secs());
+                return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+            }
         }
     }
 }
