@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn upward_is_refused_and_downward_is_not() {
         let text = "[package]\nname = \"hpvm-shm\"\n[dependencies]\nhpvm-wire = {}\nhpvm-mpi = {}\n\
-                    hpvm-copy = {}\nhpvm-sync = {}\n";
+                    hpvm-copy = {}\nhpvm-os = {}\nhpvm-sync = {}\n";
         let found = breaches(text);
         assert_eq!(found.len(), 2, "{found:?}");
         assert_eq!(found[0].line, 5);
