@@ -1,9 +1,9 @@
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 /// What [`poll`] takes: a descriptor and what is waited for, `POLLIN`, `POLLOUT` or both. Its end and its errors are
-/// reported whether asked for or not.
+/// reported whether asked for or not. The descriptor may be a number: several crates keep those of sockets that live elsewhere.
 pub fn entry(fd: &impl AsRawFd, events: libc::c_short) -> libc::pollfd {
     libc::pollfd { fd: fd.as_raw_fd(), events, revents: 0 }
 }
@@ -40,9 +40,6 @@ pub fn wait(fd: &impl AsRawFd, events: libc::c_short, limit: Option<Duration>) -
 pub fn is_ready(fd: &impl AsRawFd, events: libc::c_short) -> bool {
     matches!(wait(fd, events, Some(Duration::ZERO)), Ok(true))
 }
-
-/// Descriptors by their number are taken, too: several crates keep numbers, of sockets that live elsewhere.
-const _: fn(&RawFd) -> RawFd = RawFd::as_raw_fd;
 
 #[cfg(test)]
 mod tests {

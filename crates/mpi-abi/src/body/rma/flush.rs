@@ -62,20 +62,8 @@ fn finish(w: &mut Entered, window: &WinObject, begun: &[(usize, OpId)]) -> Resul
     result
 }
 
-/// Waits until all operations of this rank at the given ones have taken effect there.
-pub(super) fn these(
-    w: &mut Entered,
-    window: &WinObject,
-    ranks: impl Iterator<Item = usize>,
-) -> Result<()> {
-    let mut begun = Vec::new();
-    for rank in ranks {
-        begun.extend(begin(w, window, rank)?.map(|op| (rank, op)));
-    }
-    if begun.is_empty() { Ok(()) } else { finish(w, window, &begun) }
-}
-
-/// As `these`; those to whom what is sent arrives later anyhow are told before that is known.
+/// Waits until all operations of this rank at the given ones have taken effect there, also where it fails for some of them. Those to whom
+/// what is sent arrives later anyhow are told before that is known.
 pub(super) fn these_and_tell(
     w: &mut Entered,
     window: &WinObject,
@@ -95,11 +83,12 @@ pub(super) fn these_and_tell(
     if begun.is_empty() { result } else { result.and(finish(w, window, &begun)) }
 }
 
-/// As `these`, for all ranks.
+/// Waits until all operations of this rank have taken effect everywhere.
 pub(super) fn everywhere(w: &mut Entered, window: &WinObject) -> Result<()> {
     let (_, onesided) = w.process.onesided();
     onesided.fence();
-    these(w, window, (0..window.peers.len()).filter(|rank| !window.is_mapped(*rank)))
+    let far = (0..window.peers.len()).filter(|rank| !window.is_mapped(*rank));
+    these_and_tell(w, window, far, |_, _| ())
 }
 
 /// Where operations are complete for the program: remote completion costs nothing where memory is mapped, so that
