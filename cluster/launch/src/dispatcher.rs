@@ -102,6 +102,7 @@ pub struct Dispatcher {
     /// Whether it has been told that the job has failed, while the launcher waits for others.
     end_told: bool,
     told_other_mpi: bool,
+    told_threads: bool,
     actions: VecDeque<Action>,
 }
 
@@ -142,6 +143,7 @@ impl Dispatcher {
             abandoned: false,
             end_told: false,
             told_other_mpi: false,
+            told_threads: false,
             actions: VecDeque::new(),
         }
     }
@@ -224,6 +226,12 @@ impl Dispatcher {
         }
     }
 
+    fn too_many_threads(&mut self, text: String) {
+        if !std::mem::replace(&mut self.told_threads, true) {
+            self.actions.push_back(Action::Note(text));
+        }
+    }
+
     /// Whether the user would not wait for the rest of the output.
     pub fn abandoned(&self) -> bool {
         self.abandoned
@@ -250,6 +258,7 @@ impl Dispatcher {
             Event::LinkLost { link, text, code } => self.lost(link, text, code, now),
             Event::Signal(number) => self.signal(number, now),
             Event::OtherMpi { text } => self.other_mpi(text),
+            Event::TooManyThreads { text } => self.too_many_threads(text),
             Event::GatewayLost { text } => self.gateway_lost(text, now),
             Event::FileBroken { text } => {
                 self.fail(Cause::Other, 1, format!("{text}; ending the job"), now);

@@ -72,7 +72,7 @@ fn mpi_libraries(maps: &str) -> BTreeSet<PathBuf> {
 }
 
 /// A process and what it has started.
-fn with_descendants(pid: i32) -> Vec<i32> {
+pub fn with_descendants(pid: i32) -> Vec<i32> {
     let mut all = vec![pid];
     let mut at = 0;
     while at < all.len() && all.len() < DESCENDANTS_MAX {

@@ -73,6 +73,10 @@ pub enum Event<'a> {
     FileBroken {
         text: String,
     },
+    /// The ranks of a host have too many threads for it ([`crate::executor::threads`]).
+    TooManyThreads {
+        text: String,
+    },
     /// A rank of this host, or of an agent's, uses another MPI's library.
     OtherMpi {
         text: String,

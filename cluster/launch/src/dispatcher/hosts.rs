@@ -91,6 +91,7 @@ impl Dispatcher {
             Frame::Lost { nodes, text, code } => self.lost_below(link, &nodes, text, code, now),
             Frame::GatewayLost(text) => self.gateway_lost(text, now),
             Frame::OtherMpi(text) => self.other_mpi(text),
+            Frame::TooManyThreads(text) => self.too_many_threads(text),
             Frame::Note(text) => self.actions.push_back(Action::Note(text)),
             Frame::Left => self.left(link, now),
             // Its agent ends when they do; that its host lives is seen as ever.

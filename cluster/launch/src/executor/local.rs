@@ -15,6 +15,7 @@ use super::rank::RankIo;
 use super::signals::Signals;
 use super::spawn::Nursery;
 use super::streams::Streams;
+use super::threads::{Load, Watch};
 use crate::dispatcher::Event;
 use crate::dispatcher::leaving::Found;
 use crate::remote::codec::Fault;
@@ -49,6 +50,8 @@ pub struct Local {
     starter: Option<Starter>,
     start: Instant,
     reap_at: Option<Duration>,
+    /// Whether the ranks' threads have too few processors.
+    pub threads: Watch,
     /// For whoever reads something.
     pub buffer: Vec<u8>,
 }
@@ -90,8 +93,17 @@ impl Local {
             starter,
             start: Instant::now(),
             reap_at: None,
+            threads: Watch::new(0, false),
             buffer: vec![0; 64 << 10],
         })
+    }
+
+    /// Looks whether the ranks' threads have too few processors, if it is time to; gives what is
+    /// to be told.
+    pub fn look_at_threads(&mut self) -> Option<String> {
+        let now = self.now();
+        let running = self.ranks.iter().filter(|io| io.is_running()).map(|io| io.pid);
+        self.threads.tick(now, || Load::of(running))
     }
 
     /// Time since the beginning.

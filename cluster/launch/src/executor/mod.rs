@@ -14,6 +14,7 @@ pub mod signals;
 pub mod spawn;
 pub mod stdin;
 pub mod streams;
+pub mod threads;
 
 mod links;
 pub mod stacks;
@@ -49,6 +50,7 @@ use shared::Shared;
 use spawn::Image;
 use stdin::Typing;
 use streams::Door;
+use threads::Watch;
 
 /// A job ready to be started.
 pub struct Plan {
@@ -214,8 +216,11 @@ impl<'a> Executor<'a> {
         let (prefixes, files) =
             (std::mem::take(&mut plan.prefixes), std::mem::take(&mut plan.files));
         let outputs = Outputs::new(count as u32, &plan.routing, prefixes, files)?;
+        let mut here = Local::new(plan.starter.take())?;
+        let chosen = plan.bound.of(0).is_some() || plan.images.iter().any(Image::chooses_threads);
+        here.threads = Watch::new(plan.ranks.iter().flatten().count(), chosen);
         Ok(Self {
-            here: Local::new(plan.starter.take())?,
+            here,
             outputs,
             sink_watched: [false; 2],
             typing: None,
@@ -573,6 +578,9 @@ impl<'a> Executor<'a> {
         self.shared.iter_mut().for_each(|shared| shared.tick(now, &self.here.epoll));
         self.here.tick();
         self.look_for_others(now);
+        if let Some(text) = self.here.look_at_threads() {
+            self.handle(Event::TooManyThreads { text });
+        }
         self.handle(Event::Tick);
     }
 
@@ -651,6 +659,7 @@ impl<'a> Executor<'a> {
         let due = [
             self.dispatcher.poll_timeout(),
             self.census.due(),
+            self.here.threads.due(),
             self.outputs.next_timeout(),
             self.typing.as_ref().and_then(Typing::next_timeout),
             self.feed.as_ref().and_then(Feed::next_timeout),

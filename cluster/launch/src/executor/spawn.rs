@@ -14,6 +14,8 @@ use crate::limits;
 use crate::place::affinity;
 use crate::sys;
 
+use super::threads;
+
 /// A program in the form `execve` wants.
 #[derive(Debug)]
 pub struct Image {
@@ -66,6 +68,15 @@ impl Image {
         let argv = argv?;
         let wdir = c_string(wdir.as_os_str())?;
         Ok(Self { file, path, argv, env: variables, wdir, slurm })
+    }
+
+    /// Whether its environment says how many threads it should use.
+    pub fn chooses_threads(&self) -> bool {
+        let chosen = |variable: &CString| {
+            let value = variable.as_bytes().strip_prefix(threads::CHOSEN_BY.as_bytes());
+            value.is_some_and(|value| value.starts_with(b"="))
+        };
+        self.env.iter().any(chosen)
     }
 }
 

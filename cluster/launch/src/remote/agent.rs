@@ -27,6 +27,7 @@ use crate::executor::local::{self, Local};
 use crate::executor::rank::{RankIo, Read};
 use crate::executor::spawn::{self, Image};
 use crate::executor::streams::Door;
+use crate::executor::threads::Watch;
 use crate::place::affinity;
 use crate::place::binding::Bound;
 use crate::program;
@@ -203,13 +204,17 @@ impl<'a> Agent<'a> {
                 }
                 None => {}
             }
-            let due = [self.brain.poll_timeout(), self.census.due()].into_iter().flatten().min();
+            let due = [self.brain.poll_timeout(), self.census.due(), self.here.threads.due()];
+            let due = due.into_iter().flatten().min();
             self.here.wait(due, &mut tokens).map_err(|error| plain(&error))?;
             for token in &tokens {
                 self.happened(*token);
             }
             self.here.tick();
             self.look_for_others();
+            if let Some(text) = self.here.look_at_threads() {
+                self.handle(Event::TooManyThreads { text });
+            }
             self.handle(Event::Tick);
         }
     }
@@ -269,6 +274,9 @@ impl<'a> Agent<'a> {
                 }
             }
         }
+        let chosen = self.images.iter().flatten().any(Image::chooses_threads);
+        let chosen = chosen || self.bound.of(0).is_some();
+        self.here.threads = Watch::new(self.numbers.len(), chosen);
     }
 
     /// This rank of the host and those after it cannot be started.

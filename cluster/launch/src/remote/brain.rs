@@ -193,6 +193,7 @@ impl Brain {
             Event::Survey(found) => self.surveyed(found, now),
             Event::Tick => self.tick(now),
             Event::OtherMpi { text } => self.up(Frame::OtherMpi(text)),
+            Event::TooManyThreads { text } => self.up(Frame::TooManyThreads(text)),
             Event::GatewayLost { text } => self.up(Frame::GatewayLost(text)),
             Event::Found { question, port } => {
                 self.up(Frame::Found { question, node: self.node, port });

@@ -156,6 +156,8 @@ pub enum Frame {
     Note(String),
     /// A rank uses another MPI's library.
     OtherMpi(String),
+    /// The ranks of a host have too many threads for it.
+    TooManyThreads(String),
     /// A gateway has given up; the text says why.
     GatewayLost(String),
     /// Everything here and below has ended.
@@ -215,6 +217,7 @@ impl Frame {
             Frame::Held { .. } => 51,
             Frame::GoOn => 52,
             Frame::GatewayLost(_) => 53,
+            Frame::TooManyThreads(_) => 54,
         }
     }
 
@@ -304,9 +307,10 @@ impl Frame {
                 });
                 w.u32(*code as u32).bytes(text.as_bytes());
             }
-            Frame::Note(text) | Frame::OtherMpi(text) | Frame::GatewayLost(text) => {
-                w.0.extend_from_slice(text.as_bytes())
-            }
+            Frame::Note(text)
+            | Frame::OtherMpi(text)
+            | Frame::TooManyThreads(text)
+            | Frame::GatewayLost(text) => w.0.extend_from_slice(text.as_bytes()),
         }
     }
 
@@ -366,6 +370,7 @@ impl Frame {
             51 => Frame::Held { question: r.u32()?, node: r.u32()?, held: r.flag()? },
             52 => Frame::GoOn,
             53 => Frame::GatewayLost(String::from_utf8_lossy(r.rest()).into_owned()),
+            54 => Frame::TooManyThreads(String::from_utf8_lossy(r.rest()).into_owned()),
             other => return Err(format!("a frame of unknown kind {other}")),
         })
     }
