@@ -11,6 +11,7 @@ use crate::processors;
 use crate::ptracer;
 use crate::reply_frames::{Frame, ReplyFrames};
 use crate::ring::{self, Claim, Receiver, RunAway, Taken};
+use crate::turns::Turns;
 use core::cell::OnceCell;
 use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering;
@@ -53,6 +54,8 @@ pub struct Shm {
     pub(crate) pipelines: Vec<Pipeline>,
     /// See [`Shm::oversubscribed`].
     oversubscribed: bool,
+    /// Whether they take turns, where there are more of them than processors.
+    turns: Turns,
     pub(crate) balance: Balance,
     /// Some rank can't use membarrier: fence after each publish.
     fences: bool,
@@ -104,6 +107,7 @@ impl Shm {
             slow_stores: SlowStores::default(),
             pipelines: Vec::new(),
             oversubscribed: false,
+            turns: Turns::new(ranks, 0),
             balance: Balance::default(),
             fences: true,
             declares_ptracer,
@@ -134,6 +138,7 @@ impl Shm {
         self.fences = header.fences.load(Ordering::Relaxed) != 0;
         let controls: Vec<_> = (0..ranks).map(|rank| self.mapping.control(rank)).collect();
         self.oversubscribed = processors::oversubscribed(header, &controls);
+        self.turns = Turns::new(ranks, processors::common(header, &controls));
         // Ranks that take turns on a processor have one cache.
         let (shared, own) = match self.oversubscribed {
             true => (0, 0),
@@ -152,6 +157,33 @@ impl Shm {
     /// need not run at the same time. The same for all of them.
     pub fn oversubscribed(&self) -> bool {
         self.oversubscribed
+    }
+
+    /// The ranks of this host take turns on its processors at present, as far as this one knows.
+    #[inline(always)]
+    fn take_turns(&self) -> bool {
+        self.oversubscribed && self.turns.are_taken()
+    }
+
+    /// Ranks of this host that are awake, this one among them.
+    fn awake(&self) -> u32 {
+        let sleeps = |rank: &Rank| {
+            // Relaxed: a hint, which orders nothing.
+            self.mapping.control(*rank).doorbell.load(Ordering::Relaxed) != 0
+        };
+        let ranks = self.mapping.ranks();
+        ranks - (0..ranks).filter(|rank| *rank != self.rank && sleeps(rank)).count() as u32
+    }
+
+    /// Looks whether the ranks of an oversubscribed host take turns.
+    #[cold]
+    fn look_for_turns(&mut self) {
+        let awake = self.awake();
+        if let Some(taken) = self.turns.saw(awake) {
+            // Ranks that take turns on a processor have one cache.
+            let shared = if taken { 0 } else { frames::shared_cache() };
+            self.frames.share(shared, self.turns.processors());
+        }
     }
 
     pub fn mapping(&self) -> &Arc<Mapping> {
@@ -331,6 +363,9 @@ impl Shm {
     /// Takes one of our frames for `len` bytes of a packet to anybody.
     #[inline(always)]
     pub(crate) fn free_frame(&mut self, len: usize) -> Option<usize> {
+        if self.oversubscribed && self.turns.look_is_due() {
+            self.look_for_turns();
+        }
         let index = self.frames.take(self.mapping.control(self.rank), len);
         if index.is_some() { index } else { self.kept_frame(len) }
     }
@@ -516,12 +551,12 @@ impl Packets for Shm {
     #[inline(always)]
     fn stores_are_slow(&self, dst: Rank) -> bool {
         // Ranks that take turns on a processor find each other's data in memory anyway.
-        self.oversubscribed || (self.slow_stores.are_slow() && !self.reply_frames.serves(dst))
+        self.take_turns() || (self.slow_stores.are_slow() && !self.reply_frames.serves(dst))
     }
 
     #[inline(always)]
     fn max_fragmented(&self, _: Rank) -> u64 {
-        if self.oversubscribed { 0 } else { fragments::MAX_LEN as u64 }
+        if self.take_turns() { 0 } else { fragments::MAX_LEN as u64 }
     }
 
     fn send_fragments<F: FnMut(usize, &mut [u8], bool)>(

@@ -54,6 +54,12 @@ impl FramePool {
         FramePool { free: [u64::MAX; GROUPS], group: 0, turn: 2, most, rounds: 0 }
     }
 
+    /// From now on `ranks` ranks share a last-level cache of `cache` bytes.
+    pub fn share(&mut self, cache: usize, ranks: u32) {
+        self.most = turn(cache, ranks);
+        self.turn = self.turn.min(self.most);
+    }
+
     /// Takes a free frame for `len` bytes and marks it filled; `None` when all are on their way.
     #[inline]
     pub fn take(&mut self, control: &Control, len: usize) -> Option<usize> {

@@ -40,6 +40,8 @@ mod ptracer;
 mod reply_frames;
 #[cfg(not(hpvm_loom))]
 pub mod segment;
+#[cfg(not(hpvm_loom))]
+mod turns;
 
 #[cfg(not(hpvm_loom))]
 pub use endpoint::Shm;

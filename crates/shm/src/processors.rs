@@ -50,6 +50,20 @@ pub(crate) fn oversubscribed(header: &Header, controls: &[&Control]) -> bool {
         || must_share(&controls.iter().map(|control| shown(control)).collect::<Vec<_>>())
 }
 
+/// After the bootstrap barrier: the processors that all ranks share; 0 where some are bound to others than the rest, or
+/// the user says that they take turns.
+pub(crate) fn common(header: &Header, controls: &[&Control]) -> u32 {
+    // Relaxed, both: see `show`.
+    let told = header.told_to_share.load(Ordering::Relaxed);
+    let quota = u32::MAX - header.quota.load(Ordering::Relaxed); // relaxed: as above
+    let mut masks = controls.iter().map(|control| shown(control));
+    let first = masks.next().unwrap_or([0; PROCESSOR_WORDS]);
+    if told != 0 || masks.any(|mask| mask != first) {
+        return 0;
+    }
+    first.iter().map(|word| word.count_ones()).sum::<u32>().min(quota)
+}
+
 /// Whether ranks that may use these processors can't have one each: then two must share one, though others
 /// may idle. The same for all ranks, who see the same masks.
 ///
@@ -207,6 +221,7 @@ mod tests {
         tell(header, true);
         tell(header, false);
         assert!(oversubscribed(header, &controls), "of two answers this one");
+        assert_eq!(common(header, &controls[..1]), 0, "told so");
     }
 
     #[test]
@@ -215,12 +230,16 @@ mod tests {
         let (header, controls) = (mapping.header(), [mapping.control(0), mapping.control(1)]);
         controls.iter().for_each(|control| show(header, control));
         header.quota.store(0, Ordering::Relaxed); // relaxed, here and below: one thread
+        let own: u32 = allowed().iter().map(|word| word.count_ones()).sum();
+        assert_eq!(common(header, &controls), own);
         controls[1].processors.iter().for_each(|word| word.store(0, Ordering::Relaxed));
         assert!(!oversubscribed(header, &controls[..1]) && oversubscribed(header, &controls));
         controls[1].processors[127].store(1 << 63, Ordering::Relaxed); // relaxed
         assert!(!oversubscribed(header, &controls));
         header.quota.fetch_max(u32::MAX - 1, Ordering::Relaxed); // relaxed
         assert!(oversubscribed(header, &controls), "a limit of one");
+        assert_eq!(common(header, &controls[..1]), 1, "a limit of one");
+        assert_eq!(common(header, &controls), 0, "bound to others");
     }
 
     #[test]
