@@ -7,8 +7,8 @@
 //! large message is copied. `threshold NAME BYTES` sets a length at which messages travel otherwise. `cpu`, `processors` and `kernel` say where it was measured ([`super::origin`]).
 
 use super::{
-    ALL, ANY, Allgather, Allreduce, Alltoall, Bcast, Carrier, Copies, DEFAULT, Gather, Reduce,
-    ReduceScatter, Rule, SMALL, Scatter, Table, Tables, origin,
+    ALL, ANY, Allgather, Allreduce, Alltoall, Bcast, COLL_KINDS, Carrier, Copies, DEFAULT, Gather,
+    Reduce, ReduceScatter, Rule, Scatter, Table, Tables, origin,
 };
 use std::borrow::Cow;
 use std::fmt;
@@ -17,7 +17,7 @@ use std::str::{FromStr, SplitWhitespace};
 /// The first line: what the file is, and the version of its form.
 pub const HEAD: &str = "hpvm-tables 2";
 /// How the rules of [`Tables::carriers`] begin, in their order.
-pub const CARRIED: [&str; SMALL] = [
+pub const CARRIED: [&str; COLL_KINDS] = [
     "bcast-by",
     "reduce-by",
     "allreduce-by",
@@ -211,7 +211,7 @@ struct Found {
     allgatherv: Vec<Rule<Allgather>>,
     alltoall: Vec<Rule<Alltoall>>,
     reduce_scatter: Vec<Rule<ReduceScatter>>,
-    carriers: [Vec<Rule<Carrier>>; SMALL],
+    carriers: [Vec<Rule<Carrier>>; COLL_KINDS],
     copies: Vec<Rule<Copies>>,
     thresholds: Vec<(String, u64)>,
 }

@@ -310,10 +310,10 @@ impl<T: Transport> Process<T> {
                 }
             })?;
             if packets != 0 {
-                self.extracted()?;
+                self.after_extract()?;
             }
             // A stream of packets shall not keep the rest from moving on.
-            let moved = self.deferred();
+            let moved = self.do_deferred();
             match found {
                 Some((src, len)) => return Ok(Polled::Packet(src, len)),
                 None if moved || packets != 0 => return Ok(Polled::Other),

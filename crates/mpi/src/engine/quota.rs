@@ -9,7 +9,7 @@
 //!
 //! What is kept is at most, for each sender, its quota, what was on its way before this process saw
 //! that it is too much (inside a host its frames, 8 MiB), and what it may send from then on before it
-//! looks ([`hpvm_fm::BLIND`] packets and the batch of credits that passes it, 6 MiB): 64 MiB, and
+//! looks ([`hpvm_fm::MAX_UNPOLLED`] packets and the batch of credits that passes it, 6 MiB): 64 MiB, and
 //! 14 MiB per sender, on up to 256 processes. An announcement is kept, too, but for each of them its sender
 //! keeps a request, which is larger: nobody can bound that but the program.
 

@@ -49,7 +49,7 @@ impl<T: Transport> Process<T> {
             indices: vec![0; self.fm.size() as usize].into(),
             teams: HashMap::default(),
         });
-        self.backlog.watch();
+        self.backlog.count_every_send();
     }
 
     /// Whether messages are counted for each peer.

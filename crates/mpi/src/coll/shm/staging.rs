@@ -8,8 +8,8 @@
 //! ([`Process::offer_staging`]), looks at those of its host ([`Process::see_staging`]), and all say
 //! whether that was possible ([`Process::agree_on_staging`]).
 
-use super::what::{Shown, long, short};
-use super::{MAX_SLOT, What, per_member};
+use super::coll_args::{Shown, long, short};
+use super::{CollArgs, MAX_SLOT, per_member};
 use crate::comm::Comm;
 use crate::engine::process::Process;
 use crate::error::Result;
@@ -112,7 +112,7 @@ pub(super) fn word(len: usize) -> [u8; WORD] {
     (len as u64).to_ne_bytes()
 }
 
-impl What {
+impl CollArgs {
     /// Writes what member `rank` of `size` brings along to `out`; returns its length. Of data that are longer
     /// than `out`, which only a wrong program has, there is only the length.
     ///
@@ -121,7 +121,7 @@ impl What {
     pub(super) unsafe fn pack(&self, rank: u32, size: u32, out: &mut [u8]) -> usize {
         // A broadcast begins at its root alone; the others only say that they are there.
         let shown = match self {
-            What::Bcast { .. } => Shown::Nothing,
+            CollArgs::Bcast { .. } => Shown::Nothing,
             _ => self.shown_whole(rank, size),
         };
         let len = shown.len();
@@ -133,13 +133,13 @@ impl What {
 }
 
 impl<T: Transport> Process<T> {
-    /// Most bytes that a member shows while `what` is done on `comm`, which uses slots in each host; `None`: messages are
+    /// Most bytes that a member shows while `args` is done on `comm`, which uses slots in each host; `None`: messages are
     /// the better way. `bytes` is what members show first. The same on all members.
-    pub fn longest_slot(&self, comm: &Comm, what: &What, bytes: u64) -> Option<u64> {
+    pub fn longest_slot(&self, comm: &Comm, args: &CollArgs, bytes: u64) -> Option<u64> {
         let hosts = comm.hosts(&self.nodes)?;
-        let longest = match what {
-            What::Allgather(_) => bytes.saturating_mul(comm.size().into()),
-            What::Alltoall(_) => {
+        let longest = match args {
+            CollArgs::Allgather(_) => bytes.saturating_mul(comm.size().into()),
+            CollArgs::Alltoall(_) => {
                 let block = bytes / u64::from(comm.size());
                 let carried = bytes.max(block.saturating_mul(hosts.heaviest() as u64));
                 match carried > MAX_SLOT && per_member::is_long(block) {
@@ -148,10 +148,10 @@ impl<T: Transport> Process<T> {
                 }
             }
             // Messages need its datatype.
-            What::Reduce { ty, .. } if ty.abi == 0 => return None,
+            CollArgs::Reduce { ty, .. } if ty.abi == 0 => return None,
             // Nobody has measured them.
-            What::Gather { .. } | What::Scatter { .. } => return None,
-            What::Reduce { .. } if bytes.saturating_mul(hosts.largest().into()) > OPERANDS => {
+            CollArgs::Gather { .. } | CollArgs::Scatter { .. } => return None,
+            CollArgs::Reduce { .. } if bytes.saturating_mul(hosts.largest().into()) > OPERANDS => {
                 return None;
             }
             _ => bytes,
