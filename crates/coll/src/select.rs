@@ -19,7 +19,7 @@ use std::borrow::Cow;
 pub struct Rule<A> {
     /// Fits up to so many ranks.
     pub ranks: u32,
-    /// Fits up to so many bytes; what is counted is told at the table.
+    /// Fits up to so many bytes. Each table says which bytes count.
     pub bytes: i64,
     pub algorithm: A,
 }
@@ -95,10 +95,10 @@ pub enum ReduceScatter {
     Pairwise,
 }
 
-/// What carries a small blocking collective of ranks that share memory.
+/// What carries a blocking collective of ranks that share memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
-    /// Collective slots and what else there is, if it fits.
+    /// Collective slots, or another method through shared memory ([`way`]).
     SharedMemory,
     Messages,
 }

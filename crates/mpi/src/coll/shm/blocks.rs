@@ -1,5 +1,5 @@
-//! Blocks that are longer than a large slot, piece by piece: each step moves the same bytes of every block of an alltoall, an
-//! allgather or a gather.
+//! Blocks that are longer than a large slot, piece by piece: each step moves the same bytes of every block of an alltoall,
+//! an allgather or a gather.
 
 use super::coll_args::{BlockBuffers, CollArgs, unpack_part};
 use super::large::differs;

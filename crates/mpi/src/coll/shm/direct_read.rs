@@ -1,11 +1,11 @@
-//! Exchanges of long blocks that members read out of each other's memory, with slots to say where they lie.
+//! Exchanges of long blocks that members read out of each other's memory; slots say where the blocks lie.
 //!
-//! Members post the addresses of their data, read what they need, and post that they have: two rounds of
-//! slots, and one copy of each block.
+//! Members post the addresses of their data, read what they need, and post that they have read it: two rounds of slots,
+//! and one copy of each block.
 //!
-//! The system may refuse to let one process read another's memory, which is seen only when one tries. The
-//! second round tells all members: they take another way, for this operation ([`DirectRead::refused`]) and for
-//! those that follow. Nothing of what they have brought along is lost by then.
+//! The system may refuse to let one process read another's memory, which shows only at the first try. The second round
+//! then tells all members. They take another method, for this operation ([`DirectRead::refused`]) and for those that
+//! follow. No member's data have been overwritten by then.
 
 use super::large::differs;
 use super::members::Members;

@@ -1,8 +1,8 @@
-//! One collective over slots of a communicator that spans hosts, as a state machine.
+//! One collective of a communicator that spans hosts, as a state machine: slots inside each host, messages between hosts.
 //!
-//! The members of a host show what they have to their head, which alone talks to other hosts, with
-//! messages, and shows them what comes of it. An alltoall has a carrier for each other host instead
-//! of a head, so that the work is spread over the members.
+//! The members of a host show their data to their head. Only the head exchanges messages with other hosts, and it shows
+//! the result to the members. An alltoall has a carrier for each other host instead of one head, so that the work is
+//! spread over the members.
 
 use super::coll_args::{failed, long, short, unpack};
 use super::packed::Packed;

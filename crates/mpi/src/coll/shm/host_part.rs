@@ -1,7 +1,7 @@
-//! What a head makes of the slots of its host, to exchange it with other heads.
+//! The data that a head collects from the slots of its host, to exchange them with other heads.
 //!
-//! Data that do not have the length that they should have come of wrong programs. Then what is exchanged has the right
-//! length and some content, and the error is kept for the end ([`Hierarchical::note_error`]).
+//! In a wrong program data may not have the length that they should have. The head then exchanges the right length with
+//! some content, and the error is kept for the end ([`Hierarchical::note_error`]).
 
 use super::coll_args::{long, short, unpack, whole};
 use super::hierarchical::Hierarchical;

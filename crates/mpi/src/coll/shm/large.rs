@@ -1,13 +1,13 @@
-//! Collectives whose slots do not fit on the ring, over large slots.
+//! Collectives through large slots, for data that do not fit in the data ring.
 //!
-//! A slot of up to [`LARGE_SLOT_BYTES`] is written to a large slot; longer data go in several exchanges of slots,
-//! one after the other ([`Steps`]): so much of a broadcast, so many elements of a reduction, or the same piece of every block
-//! of the others. There are two large slots, so a member posts the next part while others still read this one.
+//! Data of up to [`LARGE_SLOT_BYTES`] are written to a large slot. Longer data go in several exchanges, one after the other
+//! ([`Steps`]): each moves some bytes of a broadcast, some elements of a reduction, or the same piece of every block of the
+//! other collectives. A set has two large slots, so a member posts the next part while others still read this one.
 //!
-//! A reduction for everybody whose members are many is two exchanges: each member combines a slice of what all have posted,
-//! and posts the result, which all copy. So the work does not grow with the number of members. A reduction for a root is
-//! the same where each has a processor, but that the root alone copies; where they share processors, the root combines
-//! everything, which takes fewer switches.
+//! An allreduce of three members and more is two exchanges: each member combines a slice of what all have posted, and posts
+//! the result, which all copy. So a member's work does not grow with the number of members. A reduce is the same where each
+//! member has a processor, except that only the root copies. Where members share processors, the root combines everything,
+//! which takes fewer switches of processes.
 
 use super::blocks::{Piece, Pieces};
 use super::coll_args::{CollArgs, Shown, long, short, unpack_part};
@@ -20,24 +20,24 @@ use hpvm_copy as copy;
 use hpvm_fm::Transport;
 use hpvm_wire::coll_slots::LARGE_SLOT_BYTES;
 
-/// What of a collective one exchange of slots does.
+/// Which part of a collective one exchange does.
 #[derive(Clone, Debug)]
 pub enum Part {
-    /// All of it, on slots. The others need large slots.
+    /// All of it, through slots. The other parts need large slots.
     Short,
-    /// All of it.
+    /// All of it, through large slots.
     Whole,
     /// These bytes of the packed data of a broadcast.
     Bytes(Range<usize>),
     /// A piece of each packed block of an alltoall, an allgather or a gather.
     Blocks(Piece),
-    /// Of a reduction, this member's slice.
+    /// Of a reduction: each member combines its own slice of what all have posted.
     Own,
-    /// Of the same, what the others have in theirs.
+    /// Of the same reduction: members copy the results from the others' slices.
     Share,
 }
 
-/// One exchange of slots: a collective, and what of it.
+/// One exchange: a collective, and the part of it.
 pub type Step = (CollArgs, Part);
 
 /// The exchanges that a collective with long slots consists of, one after the other.

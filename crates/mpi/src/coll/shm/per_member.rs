@@ -1,9 +1,8 @@
 //! An alltoall of long blocks between hosts, over staging buffers: each member carries its own blocks.
 //!
-//! Where blocks are short, what goes from one host to another is put together in one message,
-//! because a message costs more than its bytes. Here a member sends, to one member of each other
-//! host, its blocks for all of that host, in one message and from where they are. They land on a
-//! staging, from which those members take theirs.
+//! If blocks are short, all data from one host to another go in one message, because a message costs more than its
+//! bytes. Here a member sends its blocks for all members of another host in one message, straight from where they lie, to
+//! one member of that host. They arrive in a staging buffer, from which the members of that host take theirs.
 
 use super::coll_args::{long, short, unpack};
 use super::hierarchical::Hierarchical;

@@ -1,11 +1,11 @@
-//! Long reductions: the result goes round.
+//! Long reductions by a ring reduce-scatter in large slots.
 //!
-//! Each member owns a slice of the result, on a large slot of its own, and begins by copying its operand there.
-//! Then it adds its operand to the slice of the next member, which that has just left, and so on: in each
-//! round every slice is with another member, and after as many rounds as there are members all are complete
-//! and may be copied. So each operand is read once, by its owner, from where it lies; what passes from one
-//! processor to another are slices. Their elements are combined in an order that differs from slice to
-//! slice, but is the same for all members and in every run.
+//! Each member owns a slice of the result, in a large slot of its own, and begins by copying its operand there. Then it
+//! adds its operand to the slice of the next member, which that member has just left, and so on. In each round another
+//! member works on each slice, and after as many rounds as there are members all slices are complete and can be copied. So
+//! each operand is read once, by its owner, from where it lies, and only slices pass from one processor to another. The
+//! elements of different slices are combined in different orders, but each in the same order for all members and in every
+//! run.
 
 use super::large::{differs, part_of, slice};
 use super::members::Members;

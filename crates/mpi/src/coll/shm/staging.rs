@@ -1,12 +1,13 @@
-//! Staging buffers: where data lie that are too long for the data ring of a set of slots.
+//! Staging buffers for data of hierarchical collectives that are too long for the data ring of a set of slots.
 //!
 //! The ranks of a host lend each other memory for such data, one staging buffer for each set. The rules are those of
-//! slots: the owner writes the data of an operation before the slot of that operation says how long they are, and
-//! leaves them alone until all members of the host have finished it. Data of [`STAGED`] operations have room.
+//! slots: the owner writes the data of an operation before the slot of that operation says how long they are, and leaves
+//! them alone until all members of the host have finished the operation. There is room for the data of [`STAGED`]
+//! operations.
 //!
-//! The members agree on staging buffers when the first long collective comes: everybody offers one
-//! ([`Process::offer_staging`]), looks at those of its host ([`Process::see_staging`]), and all say
-//! whether that was possible ([`Process::agree_on_staging`]).
+//! The members agree on staging buffers when the first long collective comes: each member offers one
+//! ([`Process::offer_staging`]), maps those of its host ([`Process::see_staging`]), and says whether that was possible
+//! ([`Process::agree_on_staging`]).
 
 use super::coll_args::{Shown, long, short};
 use super::{CollArgs, MAX_SLOT, per_member};
