@@ -252,22 +252,22 @@ fn forced(name: &str, algorithm: &str, decided: &Tables) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hpvm_coll::select::{Allreduce, Carrier, Small};
+    use hpvm_coll::select::{Allreduce, Carrier, CollKind};
 
     #[test]
     fn a_forced_table_leaves_no_choice_and_the_rest_as_it_is() {
         let mut decided = DEFAULT.clone();
-        decided.carriers[Small::Bcast as usize] =
+        decided.carriers[CollKind::Bcast as usize] =
             Cow::Owned(vec![Rule { ranks: 4, bytes: 64, algorithm: Carrier::Messages }]);
         let tables: Tables = forced("allreduce", "ring", &decided).parse().unwrap();
         for bytes in [0, 8, 1 << 20] {
             assert_eq!(tables.allreduce(9, bytes), Allreduce::Ring);
-            assert_eq!(tables.carrier(Small::Allreduce, 9, bytes), Carrier::Messages);
+            assert_eq!(tables.carrier(CollKind::Allreduce, 9, bytes), Carrier::Messages);
         }
         assert_eq!(tables.alltoall, decided.alltoall);
         let tables: Tables = forced("reduce-by", "shared-memory", &decided).parse().unwrap();
-        assert_eq!(tables.carrier(Small::Reduce, 2, 8), Carrier::SharedMemory);
-        assert_eq!(tables.carrier(Small::Bcast, 4, 8), Carrier::Messages);
+        assert_eq!(tables.carrier(CollKind::Reduce, 2, 8), Carrier::SharedMemory);
+        assert_eq!(tables.carrier(CollKind::Bcast, 4, 8), Carrier::Messages);
         assert_eq!(tables.allreduce, decided.allreduce);
     }
 }

@@ -3,8 +3,8 @@
 use super::{MOST_BYTES, Plan, decide};
 use hpvm_coll::select::text::{Algorithm, CARRIED};
 use hpvm_coll::select::{
-    Allgather, Allreduce, Alltoall, Bcast, Carrier, Copies, DEFAULT, Gather, Reduce, ReduceScatter,
-    SMALL, Scatter, Small, Table, Tables,
+    Allgather, Allreduce, Alltoall, Bcast, COLL_KINDS, Carrier, CollKind, Copies, DEFAULT, Gather,
+    Reduce, ReduceScatter, Scatter, Table, Tables,
 };
 
 /// Most bytes that a member shows in a slot, as far as they are measured.
@@ -189,73 +189,73 @@ pub const ALLTOALL: Subject<Alltoall> = Subject {
     most: MOST_BYTES,
 };
 
-/// By [`Small`].
-pub const CARRIERS: [Subject<Carrier>; SMALL] = [
+/// By [`CollKind`].
+pub const CARRIERS: [Subject<Carrier>; COLL_KINDS] = [
     carried(
-        Small::Bcast,
+        CollKind::Bcast,
         |_| &["bcast"],
         |t| &t.carriers[0],
-        |t, n, b| t.carrier(Small::Bcast, n, b),
+        |t, n, b| t.carrier(CollKind::Bcast, n, b),
     ),
     carried(
-        Small::Reduce,
+        CollKind::Reduce,
         |_| &["reduce"],
         |t| &t.carriers[1],
-        |t, n, b| t.carrier(Small::Reduce, n, b),
+        |t, n, b| t.carrier(CollKind::Reduce, n, b),
     ),
     carried(
-        Small::Allreduce,
+        CollKind::Allreduce,
         |_| &["allreduce"],
         |t| &t.carriers[2],
-        |t, n, b| t.carrier(Small::Allreduce, n, b),
+        |t, n, b| t.carrier(CollKind::Allreduce, n, b),
     ),
     carried(
-        Small::Allgather,
+        CollKind::Allgather,
         |_| &["allgather"],
         |t| &t.carriers[3],
-        |t, n, b| t.carrier(Small::Allgather, n, b),
+        |t, n, b| t.carrier(CollKind::Allgather, n, b),
     ),
     carried(
-        Small::Alltoall,
+        CollKind::Alltoall,
         |_| &["alltoall"],
         |t| &t.carriers[4],
-        |t, n, b| t.carrier(Small::Alltoall, n, b),
+        |t, n, b| t.carrier(CollKind::Alltoall, n, b),
     ),
     carried(
-        Small::Gather,
+        CollKind::Gather,
         |_| &["gather"],
         |t| &t.carriers[5],
-        |t, n, b| t.carrier(Small::Gather, n, b),
+        |t, n, b| t.carrier(CollKind::Gather, n, b),
     ),
     carried(
-        Small::Scatter,
+        CollKind::Scatter,
         |_| &["scatter"],
         |t| &t.carriers[6],
-        |t, n, b| t.carrier(Small::Scatter, n, b),
+        |t, n, b| t.carrier(CollKind::Scatter, n, b),
     ),
 ];
 
 /// What carries a small collective; a member shows the message, or all blocks.
 const fn carried(
-    small: Small,
+    kind: CollKind,
     modes: fn(u32) -> &'static [&'static str],
     rules: fn(&Tables) -> &Table<Carrier>,
     choose: fn(&Tables, u32, i64) -> Carrier,
 ) -> Subject<Carrier> {
     Subject {
-        name: CARRIED[small as usize],
+        name: CARRIED[kind as usize],
         modes,
         sizes: |_, _| &[8, 64, 512, 2048, 8192],
         rules,
         choose,
         others: &[Carrier::SharedMemory, Carrier::Messages],
         same: unchanged,
-        bytes: match small {
-            Small::Alltoall => whole,
-            Small::Scatter => all_but_one,
+        bytes: match kind {
+            CollKind::Alltoall => whole,
+            CollKind::Scatter => all_but_one,
             _ => message,
         },
-        buffer: if matches!(small, Small::Alltoall | Small::Gather | Small::Scatter) {
+        buffer: if matches!(kind, CollKind::Alltoall | CollKind::Gather | CollKind::Scatter) {
             whole
         } else {
             message
@@ -368,12 +368,12 @@ mod tests {
 
     #[test]
     fn carriers_stand_in_the_order_of_their_tables() {
-        for (small, subject) in Small::ALL.into_iter().zip(&CARRIERS) {
+        for (kind, subject) in CollKind::ALL.into_iter().zip(&CARRIERS) {
             let mode = (subject.modes)(2)[0];
-            assert_eq!(subject.name, CARRIED[small as usize]);
+            assert_eq!(subject.name, CARRIED[kind as usize]);
             assert_eq!(subject.name, format!("{mode}-by"));
             let mut tables = DEFAULT.clone();
-            tables.carriers[small as usize] = vec![rule()].into();
+            tables.carriers[kind as usize] = vec![rule()].into();
             assert_eq!((subject.rules)(&tables).len(), 1);
             assert_eq!((subject.choose)(&tables, 2, 8), Carrier::Messages);
         }

@@ -1,8 +1,7 @@
-//! Bytes that came together with those that were asked for: headers, and what lies behind them.
+//! Bytes that one system call has read beyond those that were needed: headers, and the bytes behind them.
 //!
-//! One call of the system that brings a header and the bytes of a short chunk is cheaper than two,
-//! although the bytes are then copied once more; and the header behind a long chunk may as well come
-//! with the chunk's end.
+//! One system call that reads a header and the bytes of a short chunk is cheaper than two, although the bytes are then copied
+//! once more. The header behind a long chunk may as well come with the chunk's end.
 
 use hpvm_wire::bulk::FRAME;
 

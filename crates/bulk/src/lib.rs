@@ -1,8 +1,8 @@
 //! Large messages over connections that may break, as a pure state machine.
 //!
 //! A [`Bulk`] holds the streams and connections of one process. Nothing here knows a socket, a
-//! clock or a thread: the caller moves bytes where [`Bulk::input`] and [`Bulk::output`] say, tells
-//! what happened and when, and performs [`Action`]s. docs/bulk.md tells the protocol.
+//! clock or a thread: the caller moves bytes where [`Bulk::input`] and [`Bulk::output`] say, reports what happened and when,
+//! and performs [`Action`]s. docs/bulk.md describes the protocol.
 //!
 //! - A *stream* is one message from one process to another, under a number that its sender chose.
 //!   It is cut into *chunks*.

@@ -1,9 +1,9 @@
 //! The order of openings among the packets of the same sender.
 //!
-//! Packets come another way than streams, so each tells what of the other kind went before it: an
-//! opening how many packets, and the first packet behind an opening how many openings (its
-//! *fence*). What comes too soon waits here. A packet that is held back holds back those behind it. The
-//! sender sends few before it knows that an opening has come (`Settings::most_behind`).
+//! Packets and streams come by different ways, so each says how much of the other kind went before it: an opening says how many
+//! packets, and the first packet behind an opening says how many openings (its *fence*). An opening or a packet that comes too
+//! soon waits here. A packet that is held back holds back those behind it. The sender sends few packets before it knows that an
+//! opening has come (`Settings::most_behind`).
 
 use crate::Rank;
 use hpvm_wire::Head;

@@ -1,4 +1,4 @@
-//! What a process knows of one other.
+//! What a process knows about one peer.
 
 use crate::Time;
 use crate::action::{Done, Settings};

@@ -9,8 +9,8 @@
 //! per algorithm. Module [`inter`] has the forms for intercommunicators, module [`hosts`] those for
 //! groups of which several ranks share a host.
 //!
-//! [`select`] chooses among them, and for blocking operations whether they go by messages at all or through shared memory;
-//! the ways through shared memory are in `hpvm-mpi`, because they need buffers and the segment.
+//! [`select`] chooses the algorithm. For blocking operations it also chooses the carrier: messages or shared memory. The
+//! methods through shared memory are in `hpvm-mpi`, because they need buffers and the segment.
 //!
 //! Deliberately absent: shared memory itself, and anything that depends on time.
 

@@ -19,7 +19,7 @@ use std::borrow::Cow;
 pub struct Rule<A> {
     /// Fits up to so many ranks.
     pub ranks: u32,
-    /// Fits up to so many bytes; what is counted is told at the table.
+    /// Fits up to so many bytes. Each table says which bytes count.
     pub bytes: i64,
     pub algorithm: A,
 }
@@ -95,17 +95,17 @@ pub enum ReduceScatter {
     Pairwise,
 }
 
-/// What carries a small blocking collective of ranks that share memory.
+/// What carries a blocking collective of ranks that share memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carrier {
-    /// Collective slots and what else there is, if it fits.
+    /// Collective slots, or another method through shared memory ([`way`]).
     SharedMemory,
     Messages,
 }
 
 /// Collectives that shared memory can carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Small {
+pub enum CollKind {
     Bcast,
     Reduce,
     Allreduce,
@@ -115,20 +115,20 @@ pub enum Small {
     Scatter,
 }
 
-impl Small {
-    pub const ALL: [Small; SMALL] = [
-        Small::Bcast,
-        Small::Reduce,
-        Small::Allreduce,
-        Small::Allgather,
-        Small::Alltoall,
-        Small::Gather,
-        Small::Scatter,
+impl CollKind {
+    pub const ALL: [CollKind; COLL_KINDS] = [
+        CollKind::Bcast,
+        CollKind::Reduce,
+        CollKind::Allreduce,
+        CollKind::Allgather,
+        CollKind::Alltoall,
+        CollKind::Gather,
+        CollKind::Scatter,
     ];
 }
 
 /// Collectives that shared memory can carry.
-pub const SMALL: usize = 7;
+pub const COLL_KINDS: usize = 7;
 
 /// How often the bytes of an announced message are copied inside a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,9 +184,9 @@ pub struct Tables {
     pub alltoall: Table<Alltoall>,
     /// Bytes of one rank's operand, before the scatter.
     pub reduce_scatter: Table<ReduceScatter>,
-    /// By [`Small`]. Bytes of a member's slot: as above, but of all blocks of an alltoall, and of one
+    /// By [`CollKind`]. Bytes of a member's slot: as above, but of all blocks of an alltoall, and of one
     /// block of an allgather. Where no line fits: shared memory.
-    pub carriers: [Table<Carrier>; SMALL],
+    pub carriers: [Table<Carrier>; COLL_KINDS],
     /// Ranks of the job, bytes of the message. Where no line fits, processes find out by themselves.
     pub copies: Table<Copies>,
     /// Names and bytes of the thresholds of messages that the text sets. Whoever has them knows the names.
@@ -269,7 +269,7 @@ pub static DEFAULT: Tables = Tables {
         rule(ALL, 256 * KIB, ReduceScatter::Halving),
         rule(ALL, ANY, ReduceScatter::Pairwise),
     ]),
-    carriers: [const { Cow::Borrowed(&[]) }; SMALL],
+    carriers: [const { Cow::Borrowed(&[]) }; COLL_KINDS],
     copies: Cow::Borrowed(&[]),
     thresholds: Vec::new(),
     hosts: Limits {
@@ -349,8 +349,8 @@ impl Tables {
         pick(&self.reduce_scatter, ranks, bytes, ReduceScatter::Pairwise)
     }
 
-    pub fn carrier(&self, small: Small, ranks: u32, bytes: i64) -> Carrier {
-        pick(&self.carriers[small as usize], ranks, bytes, Carrier::SharedMemory)
+    pub fn carrier(&self, kind: CollKind, ranks: u32, bytes: i64) -> Carrier {
+        pick(&self.carriers[kind as usize], ranks, bytes, Carrier::SharedMemory)
     }
 
     pub fn copies(&self, ranks: u32, bytes: i64) -> Option<Copies> {

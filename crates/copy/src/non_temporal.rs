@@ -3,7 +3,7 @@
 //! An ordinary store to a line that lies in another processor's cache first takes the line away from there.
 //! Where the two processors share no cache, that limits a stream of packets to 2 GB/s. A non-temporal
 //! store replaces whole lines without reading them, but the reader then finds them in memory instead of a
-//! cache. Which is faster only a measurement can tell: [`crate::slow_stores`].
+//! cache. Only a measurement can tell which is faster: [`crate::slow_stores`].
 
 /// Copies `len` bytes that nobody will read on this processor soon. What it writes is ordered
 /// before any later store, as after an ordinary copy.

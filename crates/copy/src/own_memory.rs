@@ -1,4 +1,4 @@
-//! Reading and writing this process's memory at an address that nobody vouches for.
+//! Reading and writing this process's memory at an address that may be wrong.
 //!
 //! All ranks of a virtual network share one address space, so a plain copy would do for correct programs; but a wrong address
 //! would crash the process instead of being refused. The kernel's copy refuses it, as between processes.

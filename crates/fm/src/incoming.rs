@@ -88,7 +88,7 @@ pub struct Counts {
 
 /// Bytes of packets that may wait for handlers which can't run inside `on_packet`, of all nodes together;
 /// each has its share. A node that has used it up is told to send no more: until it hears that, it may
-/// send [`crate::BLIND`] packets.
+/// send [`crate::MAX_UNPOLLED`] packets.
 pub const QUEUED: u64 = 16 << 20;
 /// The least share of a node, bytes.
 const MIN_SHARE: u64 = 64 << 10;

@@ -1,12 +1,12 @@
 //! Fast Messages: streams, packets, credits, handlers, extract.
 //!
-//! [`Fm`] is the engine that every programming model shares: it holds the credits, sends packets
-//! and extracts what has come. MPI uses it directly, packet by packet ([`Fm::send`],
+//! [`Fm`] is the engine that every programming model shares: it holds the credits, sends packets and
+//! extracts the packets that have come. MPI uses it directly, packet by packet ([`Fm::send`],
 //! [`Fm::extract`]).
 //!
-//! Two rules keep it free of deadlock. What runs inside `extract` never sends: it appends to a
-//! bounded list of its own that is drained afterwards. And a send that finds no credit returns
-//! [`Stall`] instead of waiting, so the caller goes on extracting.
+//! Two rules keep it free of deadlock. A packet handler, which runs inside `extract`, never sends: it appends
+//! to a bounded list that is emptied afterwards. And a send that finds no credit returns [`Stall`] instead of
+//! waiting, so that the caller goes on extracting.
 
 pub mod backoff;
 pub mod deferred;
@@ -37,39 +37,39 @@ pub use per_peer::PerPeer;
 pub use sender::PacketSender;
 use std::sync::Arc;
 
-/// Packets that a process may send, to all others together, before it has to extract once: what
-/// others have to tell it would else be seen only when credits run out. Beyond it goes on with the
-/// credits that it holds. Not fewer, because a program may start many sends and compute before it
-/// waits: those beyond would not leave until then.
-pub const BLIND: u32 = 256;
+/// Packets that a process may send, to all others together, before it has to extract once. Without this
+/// limit it would see an XOFF only when its credits run out. Beyond the limit it may spend the credits that it
+/// holds, but gets no new ones. The number is not smaller because a program may start many sends and compute
+/// before it waits: the sends beyond the limit do not leave until then.
+pub const MAX_UNPOLLED: u32 = 256;
 
-/// Why a packet was not taken now. Extract, then try again.
+/// Why a packet can't be sent now. The caller extracts, then tries again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stall {
-    /// The receiver has promised all its slots; it gives some back when it polls. Or this process has
-    /// sent [`BLIND`] packets without a look at what has come.
+    /// All credits toward the receiver are given out; it gives some back when it polls. Or this process has
+    /// sent [`MAX_UNPOLLED`] packets without extracting.
     NoCredit,
-    /// All of our own buffers are on their way.
+    /// All frames of this process are on their way to receivers.
     NoBuffer,
 }
 
 /// The engine of one process over one transport.
 pub struct Fm<T> {
     transport: T,
-    /// Credits taken since packets were last extracted.
-    blind: u32,
-    /// Credits held toward each rank. Idle peers cost next to nothing.
-    wallet: PerPeer<u16>,
+    /// Credits acquired since packets were last extracted.
+    unpolled: u32,
+    /// Credits that this process holds toward each rank. A peer that nobody talks to costs next to nothing.
+    credits: PerPeer<u16>,
 }
 
 impl<T: Transport> Fm<T> {
     pub fn new(transport: T) -> Self {
-        Fm { transport, blind: 0, wallet: PerPeer::default() }
+        Fm { transport, unpolled: 0, credits: PerPeer::default() }
     }
 
-    /// Bytes that the engine keeps beside the transport.
+    /// Bytes of memory that the engine uses, without the transport.
     pub fn bytes(&self) -> usize {
-        self.wallet.bytes()
+        self.credits.bytes()
     }
 
     #[inline(always)]
@@ -95,8 +95,8 @@ impl<T: Transport> Fm<T> {
         &mut self.transport
     }
 
-    /// Sends one packet of `len` bytes, at most `limits().packet`, which `fill` writes in place.
-    /// Never blocks.
+    /// Sends one packet of `len` bytes, at most `limits().packet`; `fill` writes them where the transport wants
+    /// them. Costs one credit toward `dst`. Never blocks.
     #[inline(always)]
     pub fn send<F: FnOnce(&mut [u8])>(
         &mut self,
@@ -105,12 +105,12 @@ impl<T: Transport> Fm<T> {
         len: usize,
         fill: F,
     ) -> Result<(), Stall> {
-        let held = match self.wallet.get_mut(dst) {
+        let held = match self.credits.get_mut(dst) {
             Some(held) => held,
-            None => self.wallet.at(dst),
+            None => self.credits.at(dst),
         };
         if *held == 0 {
-            *held = granted(&mut self.transport, &mut self.blind, dst)?;
+            *held = acquire_credits(&mut self.transport, &mut self.unpolled, dst)?;
         }
         match self.transport.send(dst, head, len, fill) {
             Ok(()) => {
@@ -130,34 +130,34 @@ impl<T: Transport> Fm<T> {
         len: usize,
         fill: F,
     ) -> Result<(), Stall> {
-        let held = match self.wallet.get_mut(dst) {
+        let held = match self.credits.get_mut(dst) {
             Some(held) => held,
-            None => self.wallet.at(dst),
+            None => self.credits.at(dst),
         };
         if *held == 0 {
-            *held = granted(&mut self.transport, &mut self.blind, dst)?;
+            *held = acquire_credits(&mut self.transport, &mut self.unpolled, dst)?;
         }
         let packets = (len / self.transport.limits().packet) as u32;
         match self.transport.send_fragments(dst, first, rest, len, fill) {
             Ok(()) => {
                 *held -= 1;
-                // One credit, but as much as so many packets.
-                self.blind = self.blind.saturating_add(packets);
+                // One credit, but as many bytes as these packets would carry.
+                self.unpolled = self.unpolled.saturating_add(packets);
                 Ok(())
             }
             Err(Refused::NoBuffer) => Err(Stall::NoBuffer),
         }
     }
 
-    /// Delivers packets that have come to `sink`, until about `budget` bytes (whole packets) or
-    /// nothing more is there. Returns how many.
+    /// Gives packets that have come to `sink`, until about `budget` bytes have been delivered (in whole packets)
+    /// or none is left. Returns the number of packets. Never blocks.
     #[inline(always)]
     pub fn extract<F: FnMut(Rank, Head, &[u8])>(
         &mut self,
         budget: usize,
         sink: F,
     ) -> Result<usize, Broken> {
-        self.blind = 0;
+        self.unpolled = 0;
         self.transport.poll(budget, sink)
     }
 
@@ -175,8 +175,8 @@ impl<T: Transport> Fm<T> {
         self.transport.doorbell()
     }
 
-    /// Sleeps until a packet may have come or `timeout` has passed. For a process whose only
-    /// thread is the caller; with several threads take the doorbell and wait outside the lock.
+    /// Sleeps until a packet may have come or `timeout` has passed. For a process with one thread; with several
+    /// threads take the doorbell, and wait without holding the lock.
     pub fn sleep(&mut self, timeout: Duration) {
         if self.transport.arm() {
             self.transport.doorbell().wait(timeout);
@@ -189,14 +189,18 @@ impl<T: Transport> Fm<T> {
     }
 }
 
-/// Credits toward `dst` for one who holds none, at least one.
+/// Acquires a batch of credits toward `dst`, at least one.
 #[inline(always)]
-fn granted<T: Transport>(transport: &mut T, blind: &mut u32, dst: Rank) -> Result<u16, Stall> {
-    let granted = if *blind < BLIND { transport.take_credits(dst) } else { 0 };
+fn acquire_credits<T: Transport>(
+    transport: &mut T,
+    unpolled: &mut u32,
+    dst: Rank,
+) -> Result<u16, Stall> {
+    let granted = if *unpolled < MAX_UNPOLLED { transport.take_credits(dst) } else { 0 };
     if granted == 0 {
         return Err(stalled(transport));
     }
-    *blind += u32::from(granted);
+    *unpolled += u32::from(granted);
     Ok(granted)
 }
 

@@ -254,7 +254,7 @@ unsafe fn wait_plainly(
     from: *mut c_uint,
     requests: &[MPI_Request],
 ) -> Option<isize> {
-    let mut left = w.patience();
+    let mut left = w.polls_before_yield();
     while left > 0 && w.turns_are_plain() && w.objects.models_woken & 1 << model == 0 {
         if w.process.model_has_packet(model) || requests.iter().any(|request| is_done(w, *request))
         {

@@ -37,7 +37,7 @@ impl Entered {
 
     /// Moves everything on, and runs the program's reduction functions that are due.
     #[inline]
-    pub fn turn(&mut self) -> Result<bool> {
+    pub fn progress_step(&mut self) -> Result<bool> {
         let mut moved = self.step()?;
         while let Some(mut compute) = self.process.take_compute() {
             let lent = self.objects.lend_handle(compute.ty());
@@ -49,7 +49,7 @@ impl Entered {
             moved = true;
         }
         if self.objects.has_rarities() {
-            moved |= self.turn_rarities();
+            moved |= self.progress_rarities();
         }
         if self.process.has_fast_arrivals() {
             self.outside(hpvm_fm_abi::deliver);
@@ -66,7 +66,7 @@ impl Entered {
 
     /// Moves on what few programs have.
     #[cold]
-    fn turn_rarities(&mut self) -> bool {
+    fn progress_rarities(&mut self) -> bool {
         let mut moved = false;
         if !self.objects.unfinished.is_empty() {
             moved |= crate::body::comm::poll_unfinished(self);
@@ -85,7 +85,7 @@ impl Entered {
     /// though they never sleep.
     #[inline]
     pub fn glance(&mut self) -> Result<()> {
-        let moved = self.turn()? || self.look_in_passing();
+        let moved = self.progress_step()? || self.look_in_passing();
         self.glanced(moved);
         Ok(())
     }
@@ -139,7 +139,7 @@ impl Entered {
     pub fn wait_until(&mut self, mut done: impl FnMut(&mut World) -> bool) -> Result<()> {
         let mut idle = 0;
         loop {
-            let moved = self.turn()?;
+            let moved = self.progress_step()?;
             if done(self) {
                 if self.followers > 0 {
                     self.turn_over();
@@ -164,7 +164,7 @@ impl Entered {
         if there() {
             return Ok(true);
         }
-        let polls = if self.shared() { 0 } else { self.patience() };
+        let polls = if self.shared() { 0 } else { self.polls_before_yield() };
         for poll in 1..=polls {
             hpvm_sync::spin_hint();
             if there() {
@@ -172,7 +172,7 @@ impl Entered {
             }
             self.look();
             if poll.is_multiple_of(POLLS_PER_TURN) {
-                self.turn()?;
+                self.progress_step()?;
             }
         }
         Ok(false)
@@ -193,7 +193,7 @@ impl Entered {
 
     /// Polls that are worth doing before anything else.
     #[inline(always)]
-    pub fn patience(&self) -> u32 {
+    pub fn polls_before_yield(&self) -> u32 {
         self.policy.polls()
     }
 
@@ -274,7 +274,7 @@ impl Entered {
         let mut wait = self.policy.begin_slots(call.is_long(), call.number());
         while !call.poll(&mut self.process)? {
             if self.policy.steps_for_slots(&mut wait, call.is_crossing()) {
-                self.turn()?;
+                self.progress_step()?;
             }
             if self.look() {
                 self.policy.go_on_polling(&mut wait);
@@ -401,7 +401,7 @@ impl Entered {
         if self.policy.lets_threads_in() {
             self.hand_over();
         }
-        if self.policy.oversubscribed || idle > self.patience() {
+        if self.policy.oversubscribed || idle > self.polls_before_yield() {
             self.rest(idle);
         }
         self.leader = false;

@@ -1,9 +1,9 @@
 //! MPI semantics, one module per chapter of the standard.
 //!
 //! [`Process`] is one MPI process over one transport: the [`engine`] (requests, matching, progress),
-//! point-to-point communication ([`pt2pt`], one file for each way in which a message travels),
-//! collectives ([`coll`], which runs the schedules of `hpvm-coll`), and communicators ([`comm`]). Handles, argument checks, error handlers,
-//! attributes and everything else that only the C interface shows live in `mpi-abi`.
+//! point-to-point communication ([`pt2pt`], one file for each method by which a message travels),
+//! collectives ([`coll`], which runs the schedules of `hpvm-coll`), and communicators ([`comm`]). Handles, argument
+//! checks, error handlers, attributes and everything else that only the C interface shows live in `mpi-abi`.
 //!
 //! Deliberately absent: blocking, threads, callbacks into the program. A call starts an operation;
 //! `Process::progress` advances all of them; reductions by functions of the program come back to

@@ -1,6 +1,6 @@
-//! The transport of a process, out of two: shared memory between the ranks of a host, the network between
-//! hosts. [`Mux`] is what a process of MPI uses; a message that stays on its host meets nothing of the
-//! network but one branch.
+//! The transport of a process, made of two: shared memory between the ranks of a host, and the network between hosts.
+//! Every process of MPI uses a [`Mux`]. A message that stays on its host executes one branch here and nothing of the
+//! network.
 
 mod bell;
 mod links;

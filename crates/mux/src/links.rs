@@ -1,9 +1,9 @@
 //! Ranks of other jobs, which dynamic processes (MPI 5.0, chapter 11) bring together with ours.
 //!
-//! Two groups of processes that connect form a *link*, in which each process has a number, its *member number*. The members
-//! on one host share a segment made for the purpose, to which each attaches with an endpoint of its own; those of different hosts reach
-//! each other by sockets of their own, with a key of the link's. A rank of another job has a number above those of
-//! our job, which is this process's own: others know it by other numbers.
+//! Two groups of processes that connect form a *link*, in which each process has a number, its *member number*. The
+//! members on one host share a segment made for the link, to which each attaches with an endpoint of its own. Members on
+//! different hosts reach each other by sockets made for the link, with a key of its own. A rank of another job has a
+//! number above those of our job. That number holds in this process only: other processes know the rank by other numbers.
 
 use crate::mux::Mux;
 use hpvm_net::{Net, now};

@@ -1,4 +1,5 @@
-//! The value itself, and what it knows of the job's hosts; each concept of a transport has a file of its own.
+//! [`Mux`] itself, and what it knows of the job's hosts. Each concept of a transport has a file of its own: `packets`,
+//! `peer_memory`, `streams`, `segment`.
 
 use crate::bell::Bell;
 use crate::links::Links;

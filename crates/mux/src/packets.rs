@@ -1,10 +1,10 @@
-//! Packets: to ranks of our host through shared memory, to others over the network.
+//! Packets: to ranks of our host through shared memory, to ranks of other hosts over the network.
 
 use crate::mux::{Hosts, Mux};
 use hpvm_transport::{Broken, Doorbell, Head, Limits, PREFIX, Packets, Rank, Refused, Segment};
 use std::sync::Arc;
 
-// Kept out of the callers: what stays on a host must not pay for code that it does not run.
+// Not inlined: messages that stay on a host must not pay for code that they do not run.
 impl Mux {
     #[inline(never)]
     fn send_remote<F: FnOnce(&mut [u8])>(
@@ -28,7 +28,7 @@ impl Mux {
 
     #[cold]
     #[inline(never)]
-    fn grant_remote(&mut self, dst: Rank) -> u16 {
+    fn take_remote_credits(&mut self, dst: Rank) -> u16 {
         let Some(hosts) = &mut self.hosts else { return 0 };
         if let Some((shm, slot)) = hosts.links.reach_mut(dst) {
             return shm.take_credits(slot);
@@ -85,7 +85,7 @@ impl Packets for Mux {
     fn take_credits(&mut self, dst: Rank) -> u16 {
         match self.local(dst) {
             Some(local) => self.shm.take_credits(local),
-            None => self.grant_remote(dst),
+            None => self.take_remote_credits(dst),
         }
     }
 
@@ -112,7 +112,7 @@ impl Packets for Mux {
         let Some(hosts) = &mut self.hosts else { return self.shm.poll(budget, sink) };
         let ranks = &hosts.ranks;
         let mut packets = self.shm.poll(budget, |local, head, data| {
-            // The segment has checked that it is below the number of ranks there.
+            // `Shm::poll` has checked that `local` is below the number of ranks in the segment.
             sink(ranks[local as usize], head, data);
         })?;
         if !hosts.links.is_empty() {

@@ -1,4 +1,4 @@
-//! Peers' memory: that of the ranks of our host, those of other jobs that are linked to ours included.
+//! Peers' memory: that of the ranks of our host, also of ranks of other jobs that are linked to ours.
 
 use crate::mux::Mux;
 use core::ptr::NonNull;

@@ -1,6 +1,8 @@
 //! How often a rank polls its sockets.
 //!
-//! Polling sockets costs a system call, some 0.2 µs, as much as a message in shared memory. So a rank is
+//! Polling sockets costs a system call, some 0.2 µs, as much as a message in shared memory. So a rank is in one of
+//! three states:
+//!
 //! - hot after a packet came from or went to another host: every progress step polls the sockets, until
 //!   some hundred polls have brought nothing;
 //! - waiting when shared memory has been silent for some 5 µs: every eighth step polls the sockets. Not

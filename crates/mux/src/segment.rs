@@ -1,4 +1,4 @@
-//! The segment: that of our host.
+//! The segment of our host.
 
 use crate::mux::Mux;
 use hpvm_transport::{Life, Rank, Segment};

@@ -1,4 +1,4 @@
-//! Streams: those of the network, to ranks of other hosts, of our job and of others.
+//! Streams over the network, to ranks of other hosts, of our job and of linked jobs.
 
 use crate::mux::{Hosts, Mux};
 use hpvm_net::Net;

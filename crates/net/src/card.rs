@@ -1,4 +1,4 @@
-//! Business cards: where a process may be reached, as text in the process manager's key space.
+//! Cards: where a process can be reached, as text in the process manager's key space.
 //!
 //! `PORT,LIVENESS PORT,HOST,ADDRESS/PREFIX,ADDRESS/PREFIX,...`, one word without spaces; with libfabric also
 //! `ofi:PROVIDER:ADDRESS` behind the host, in which `+` stands for `;` and the address is in hexadecimal. Which of the addresses

@@ -19,16 +19,16 @@ use std::time::Duration;
 
 mod fabric;
 
-/// Datagrams that wait for the way to a peer to be found, each. More are lost, as on a network.
+/// Datagrams to a peer that are kept while the path to that peer is searched. More are lost, as on any network.
 const PARKED: usize = 16;
-/// Longest time that the first packet to a peer waits for the peer's card: its sender may compute
-/// for long after it has sent, and the packet would wait for that.
+/// Longest time for which the sender of the first packet to a peer waits for the peer's card. It waits because it may
+/// compute for long afterwards, and the packet would have to wait for that.
 const CARD_WAIT: Duration = Duration::from_millis(50);
 /// Time after a probe during which senders' addresses are asked for.
 const NAMED: u64 = 2_000_000_000;
 
-/// How to learn another process's business card.
-/// Waits for the answer for the given time at most; `None`: it has not come, ask again.
+/// Asks the process manager for another process's card. Waits for the answer for the given time at most; `None`: it has
+/// not come yet, ask again.
 pub type Directory = Box<dyn FnMut(u32, Duration) -> Result<Option<Card>, String> + Send>;
 
 /// What is known about a peer that we have talked to.
@@ -45,10 +45,10 @@ struct Peer {
     /// The highest number of a datagram that has come from it.
     highest: u64,
     search: Option<Box<Search>>,
-    /// When it last was doubted that our datagrams reach it.
+    /// When there was last a doubt that our datagrams reach the peer.
     doubted: u64,
     card: Option<Box<Card>>,
-    /// Bodies that were sent to a guess or wait for one.
+    /// Bodies that were sent to an unproven address, or that wait for an address.
     parked: Vec<Box<[u8]>>,
 }
 
@@ -85,8 +85,8 @@ pub struct Datagrams {
     pub fabric: Option<Box<Fabric>>,
     ways: Ways,
     outbox: Outbox,
-    /// One more than the index of each rank in `peers`; 0: none yet. All that a peer
-    /// costs which nobody talks to.
+    /// One more than the index of each rank in `peers`; 0: none yet. This is all that a peer costs to which nothing is
+    /// sent.
     index: Box<[u32]>,
     peers: Vec<Peer>,
     /// Peers whose way is being searched.
@@ -189,7 +189,7 @@ impl Datagrams {
         Sent::Taken
     }
 
-    /// Keeps a copy of what goes to a guess, in case that the guess is wrong.
+    /// Keeps a copy of a datagram that goes to an unproven address, in case that the address is wrong.
     #[cold]
     fn park(&mut self, now: u64, index: usize, body: &[u8]) {
         if self.peers[index].search.is_none() {

@@ -1,9 +1,9 @@
-//! How a client and a server (a port of MPI, the name server) prove to each other that they know its secret, without
-//! saying it.
+//! How a client and a server (a port of MPI, the name server) prove to each other that they know a secret, without sending
+//! it.
 //!
-//! The client says a random number; the port answers with one of its own and a code over both, the client with another
-//! code. The codes are keyed with the secret, and different in both directions. What is said afterwards carries codes of a key that
-//! follows from secret and numbers, so whoever listens can neither join nor add anything.
+//! The client sends a random number. The server answers with one of its own and a code over both, and the client with another
+//! code. The codes are keyed with the secret and differ in both directions. Everything that is sent afterwards carries codes
+//! under a key that follows from the secret and the numbers. So somebody who listens can neither join nor add anything.
 
 use crate::JobKey;
 use std::io::{self, Read};

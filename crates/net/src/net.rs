@@ -53,7 +53,7 @@ pub struct Settings {
     pub far: Vec<bool>,
 }
 
-/// How datagrams go.
+/// How datagrams travel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lane {
     /// Through the kernel, or past it: [`Opened::pass_kernel`].
@@ -215,8 +215,8 @@ impl Opened {
     }
 }
 
-/// For a job whose ranks are also further away than a cable: 1024 datagrams fill a link of 100 Mbit/s with 100 ms, or of
-/// 1 Gbit/s with 10 ms, and what waits in a gateway is no reason to send it again.
+/// The settings for a job over several sites: 1024 datagrams fill a link of 100 Mbit/s with a delay of 100 ms, or one of
+/// 1 Gbit/s with 10 ms, and datagrams that wait in a gateway are not sent again too early.
 fn between_sites() -> Config {
     Config {
         window: 1024,
@@ -233,8 +233,8 @@ pub(crate) fn is_far(far: &[bool], rank: Rank) -> bool {
     far.get(rank as usize).copied().unwrap_or(false)
 }
 
-/// What `open` gives once the address that it binds to can be used: the kernel makes sure first
-/// that nobody else has a new IPv6 address, which takes a second or two.
+/// Calls `open` until the address that it binds to can be used. The kernel first makes sure that nobody else has a new
+/// IPv6 address, which takes a second or two.
 fn settled<T>(open: impl Fn() -> io::Result<T>) -> io::Result<T> {
     for _ in 0..SETTLING.as_millis() / SETTLING_STEP.as_millis() {
         match open() {
@@ -266,7 +266,7 @@ impl Net {
         self.streams.wake_at(epoll);
     }
 
-    /// See [`hpvm_transport::Packets::grant`].
+    /// See [`hpvm_transport::Packets::take_credits`].
     #[inline]
     pub fn grant(&mut self, dst: Rank) -> u16 {
         self.hub.grant(dst)
@@ -303,7 +303,7 @@ impl Net {
         Ok(())
     }
 
-    /// Streams have been opened since the last packet to `dst`, which this one tells.
+    /// Sends a packet with a fence: streams have been opened since the last packet to `dst`, and the packet says how many.
     #[cold]
     fn push_fenced<F: FnOnce(&mut [u8])>(
         &mut self,
@@ -336,7 +336,7 @@ impl Net {
         let now = now();
         let mut packets = 0;
         let mut bytes = 0;
-        // What is the less likely to have something is asked the less often.
+        // While streams are busy, the datagram socket is polled less often.
         self.turns = self.turns.wrapping_add(1);
         let skips = !self.turns.is_multiple_of(self.streams.leaves_turns());
         let most = if skips { 0 } else { budget };
@@ -375,12 +375,12 @@ impl Net {
                     Err(_) => {}
                 }
             }
-            // Whoever waits for this packet need not wait for a look whether more has come.
+            // Few packets have come: deliver them now, without another system call to see whether there are more.
             if packets > 0 && bytes < LARGEST / 2 {
                 break;
             }
         }
-        self.settle(now)?;
+        self.send_due(now)?;
         if self.streams.is_due() {
             packets += self.stream(now)?;
         }
@@ -391,7 +391,7 @@ impl Net {
         Ok(packets)
     }
 
-    /// Moves bytes of large messages. Returns 1 when some moved: whoever waits has reason to.
+    /// Moves bytes of streams. Returns 1 when some moved, so that the progress step counts as one that did something.
     #[inline(never)]
     fn stream(&mut self, now: u64) -> Result<usize, Broken> {
         let datagrams = &mut self.datagrams;
@@ -406,9 +406,9 @@ impl Net {
         Broken::Corrupt(format!("{}: {}", self.datagrams.describe(nonsense.peer), nonsense.what))
     }
 
-    /// Sends what is due.
+    /// Sends what is due: retransmissions, acknowledgements, questions to silent peers.
     #[inline]
-    fn settle(&mut self, now: u64) -> Result<(), Broken> {
+    fn send_due(&mut self, now: u64) -> Result<(), Broken> {
         let waits = !self.datagrams.is_flushed() || self.datagrams.is_pending();
         if waits || self.hub.has_work(now) {
             self.transmit(now);
@@ -437,15 +437,15 @@ impl Net {
         let now = now();
         self.hub.flush_acks(now);
         // A peer that is lost comes out of the next poll.
-        if self.settle(now).is_err() {
+        if self.send_due(now).is_err() {
             self.next_round = 0;
             return false;
         }
         !self.datagrams.readable(now) && self.streams_rest(now) && self.deadline() > now
     }
 
-    /// Whether nothing can be moved of large messages, so that the kernel wakes us when something
-    /// can. What goes wrong comes out of the next poll.
+    /// Whether no bytes of streams can be moved now, so that this process may sleep until the kernel wakes it. An error
+    /// is reported by the next poll.
     fn streams_rest(&mut self, now: u64) -> bool {
         self.streams.look(now);
         let datagrams = &mut self.datagrams;
@@ -477,12 +477,12 @@ impl Net {
         self.streams.busy()
     }
 
-    /// Everything that was sent has been acknowledged, but for what the dead were sent.
+    /// Everything that was sent has been acknowledged, except by ranks that have died.
     pub fn is_quiet(&self) -> bool {
         self.is_quiet_with(|_| true)
     }
 
-    /// The same of what those were sent whom it `concerns`, whatever others have not acknowledged.
+    /// The same for what was sent to the ranks whom it `concerns` only.
     pub fn is_quiet_with(&self, concerns: impl Fn(Rank) -> bool) -> bool {
         self.owes_nothing_to(concerns) && self.datagrams.is_flushed()
     }
@@ -496,7 +496,7 @@ impl Net {
         self.hub.all_acknowledged_but_by(others) && self.streams.is_quiet_but_for(others)
     }
 
-    /// The job goes on without that rank: what it does not acknowledge is missed by nobody.
+    /// That rank has died, and the job goes on: nobody waits for its acknowledgements any more.
     pub fn mark_dead(&mut self, rank: Rank) {
         if !self.is_dead(rank) {
             self.dead.push(rank);

@@ -1,6 +1,6 @@
-//! Messages of libfabric (`hpvm-ofi`), beside the UDP socket: runs of the same authenticated datagrams, each run one
-//! message. A way by libfabric is used once the peer has answered a probe that came by it, and no longer than nobody doubts
-//! it; meanwhile, and for whom there is none, datagrams go by the socket.
+//! Messages of libfabric (`hpvm-ofi`), beside the UDP socket. They carry runs of the same authenticated datagrams, one run
+//! in each message. Libfabric is used for a peer once the peer has answered a probe that came by it, and until there is a
+//! doubt. Before that, and for peers that can't be reached by libfabric, datagrams go by the socket.
 
 use crate::card::{FabricCard, is_link_local};
 use crate::interfaces::Interface;

@@ -1,4 +1,4 @@
-//! Datagrams on their way into the socket: those that go to one peer in a row leave together.
+//! Datagrams on their way into the socket. Consecutive datagrams to one peer leave together, in one system call.
 
 use crate::address::Address;
 use crate::socket::Socket;

@@ -1,4 +1,4 @@
-//! The network's streams, as the other concepts of a transport name them.
+//! The `Streams` capability of the network.
 
 use crate::bulk::MIN_STREAMED;
 use crate::net::{Net, now};

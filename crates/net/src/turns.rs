@@ -1,5 +1,5 @@
-//! Whose turn it is: a way past the UDP socket is looked at every time, the socket, which costs more and has less, now and
-//! then.
+//! Which of the ways for datagrams is polled next. A way past the UDP socket (XDP, libfabric) is polled every time. The
+//! socket, which costs more and then carries less, is polled now and then.
 
 /// Looks past the socket for each look into it: after something came by the socket, and at most, after looks in vain.
 const OFTEN: u32 = 2;

@@ -1,5 +1,5 @@
-//! Looking after silent peers: what they owe, questions to their kernels, and what is said when
-//! one is given up. What silence means is decided by [`hpvm_reliable::liveness`].
+//! Watching silent peers: what they owe, questions to their kernels, and the message when one is given up.
+//! [`hpvm_reliable::liveness`] decides what silence means.
 
 use crate::net::{Net, is_far};
 use crate::ping::Pings;

@@ -1,6 +1,6 @@
-//! Datagrams past the kernel (`hpvm-xdp`), beside the UDP socket: both have the same port, so peers notice nothing. The
-//! socket finds the way to a peer, holds what is too long or has no known way past the kernel, and gets what
-//! the program on the interface leaves to the kernel.
+//! Datagrams past the kernel (`hpvm-xdp`), beside the UDP socket. Both have the same port, so peers notice nothing. The
+//! socket finds the path to a peer, sends what is too long or has no known path past the kernel, and receives what the
+//! program on the interface leaves to the kernel.
 
 use crate::address::Address;
 use crate::interfaces::Interface;

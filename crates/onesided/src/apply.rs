@@ -1,4 +1,4 @@
-//! How the owner of a region, or who has mapped it, does an atomic operation; and the functions that models have
+//! How the owner of a region, or a rank that has mapped it, does an atomic operation; and the functions that models have
 //! registered for elements that no processor knows.
 
 use crate::Rank;

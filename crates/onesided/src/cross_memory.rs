@@ -1,4 +1,4 @@
-//! Put, get and atomics on memory that is reached through the kernel.
+//! Put, get and atomics on memory that is reached through the kernel (cross-memory attach).
 //!
 //! The kernel copies; nothing is atomic by itself. Atomics read, compute and write under the accumulate lock of the
 //! region, which is why such regions are [`RegionKey::LOCKED`](crate::RegionKey::LOCKED) for everybody.

@@ -4,9 +4,8 @@
 //! supersteps belong to the models. They exchange [`RegionKey`]s themselves, and [`OneSided::attach`] chooses
 //! once for each how its memory is reached ([`select`]).
 //!
-//! Nothing blocks: an operation is complete when it returns `None`, else it returns an [`OpId`]. What comes in
-//! packets is handled by [`OneSided::on_packet`], which never sends; what has to be answered goes to a bounded
-//! list that [`OneSided::drain`] works off.
+//! Nothing blocks: an operation is complete when it returns `None`; otherwise it returns an [`OpId`]. [`OneSided::on_packet`]
+//! handles packets and never sends; answers go to a bounded list that [`OneSided::drain`] sends.
 //!
 //! Deliberately absent: registration with hardware, queues of completions, a memory allocator.
 

@@ -1,4 +1,4 @@
-//! What this rank exposes, and what it can reach of others.
+//! The regions that this rank exposes, and those of other ranks that it has attached.
 
 use crate::Rank;
 use crate::atomicity::{self, Atomicity, OwnWord};

@@ -4,8 +4,8 @@
 //! packets, in order and once each, and datagrams to send come out through callbacks. Nothing
 //! here knows a socket, a clock or a thread; docs/reliable.md tells the protocol.
 //!
-//! The caller vouches for who sent a datagram (it checks the datagram's authentication before it
-//! hands the bytes in), not for its content or its age: replays are found here.
+//! The caller checks who sent a datagram (its authentication) before it hands in the bytes. It does not check the content or
+//! the age: replays are found here.
 //!
 //! A turn of the caller's loop:
 //!

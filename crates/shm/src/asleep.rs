@@ -1,8 +1,8 @@
-//! Falling asleep while somebody publishes: of the sleeper and the sender at least one sees the other.
+//! Falling asleep while a sender publishes: at least one of the two sees the other.
 //!
-//! Sender: publish the slot, then read the receiver's doorbell. Sleeper: set the doorbell, then look for claimed
-//! slots. Each side needs a full barrier between the two. Where `membarrier` is to be had, the sleeper's stands
-//! for the sender's, too (`doorbell`): the model has the fences of both.
+//! The sender publishes the slot, then reads the receiver's doorbell. The sleeper sets its doorbell, then looks for
+//! claimed slots. Each side needs a full barrier between its two steps. Where `membarrier` is available, the sleeper's
+//! call also stands for the sender's barrier (`doorbell`). The loom model has the fences of both.
 
 use core::sync::atomic::Ordering;
 use hpvm_sync::atomic::{AtomicU32, compiler_fence, fence};

@@ -1,9 +1,10 @@
-//! Load balance between processors: where processes wait, and when one moves. Ranks of a job and tasks of PVM share these rules.
+//! Load balance between processors: where processes wait, and when one moves. Ranks of a job and tasks of PVM share
+//! these rules.
 //!
-//! With more waiting processes than processors, three on one and one on the other is half as fast as two and two, and
-//! two that exchange messages are slower on one processor than on two; the kernel, to which processes that wait look
-//! busy, leaves it so for seconds. Each process shows the others on which processor it waits. One that sees a processor
-//! with fewer of them moves there once; it binds itself to nothing.
+//! With more waiting processes than processors, three processes on one processor and one on the other are half as fast
+//! as two and two, and two processes that exchange messages are slower on one processor than on two. The kernel leaves
+//! it so for seconds, because processes that poll look busy. So each process shows the others on which processor it
+//! waits. A process that sees a processor with fewer of them moves there once; it does not bind itself.
 
 use crate::processors::{self, Processors};
 use hpvm_sync::atomic::{AtomicU32, Ordering};

@@ -1,11 +1,11 @@
 //! Sleeping and waking between processes: a futex word per rank, and a barrier that the sleeper
 //! pays so that senders need no fence.
 //!
-//! Sender: publish the slot, then read the receiver's bell. Sleeper: set the bell, then look for
-//! published slots. Each must not miss the other, which needs a full barrier on both sides. The
-//! sleeper's `membarrier(GLOBAL_EXPEDITED)` runs one on every processor that runs a process of
-//! the job at that moment, so it stands for the sender's, too. Where the system forbids
-//! `membarrier`, the segment's `fences` flag makes every sender pay its own.
+//! The sender publishes the slot, then reads the receiver's bell. The sleeper sets its bell, then looks
+//! for published slots. Neither may miss the other, which needs a full barrier on both sides. The
+//! sleeper's `membarrier(GLOBAL_EXPEDITED)` runs a barrier on every processor that runs a process of the
+//! job at that moment, so it stands for the sender's barrier, too. Where the system forbids `membarrier`,
+//! the segment's `fences` flag makes every sender pay for its own.
 
 use core::sync::atomic::Ordering;
 use core::time::Duration;

@@ -1,4 +1,4 @@
-//! A rank's end of the shared memory: the `Transport` of this crate.
+//! A rank's endpoint in the shared memory of its host: the `Transport` of this crate.
 
 use crate::asleep;
 use crate::balance::Balance;
@@ -50,26 +50,26 @@ pub struct Shm {
     pub(crate) frames: FramePool,
     pub(crate) reply_frames: ReplyFrames,
     pub(crate) slow_stores: SlowStores,
-    /// Messages in fragments that have not come to their end.
+    /// Incoming messages in fragments that are not complete.
     pub(crate) pipelines: Vec<Pipeline>,
     /// See [`Shm::oversubscribed`].
     oversubscribed: bool,
     /// Whether they take turns, where there are more of them than processors.
     turns: Turns,
     pub(crate) balance: Balance,
-    /// Some rank can't use membarrier: fence after each publish.
+    /// Some rank of the host can't use `membarrier`, so senders fence after each publish.
     fences: bool,
-    /// The kernel asks for a declaration of who may read our memory.
+    /// The kernel lets peers read our memory only if we declare who may (Yama's ptracer).
     declares_ptracer: bool,
-    /// Cleared for good when the kernel says no.
+    /// Cleared for good when the kernel refuses a read.
     reads_permitted: bool,
-    /// Reading a peer's memory is faster than two copies through frames, whatever was measured.
+    /// The user prefers reads of a peer's memory to two copies through frames, whatever was measured.
     reads_preferred: bool,
-    /// What the doorbell says while this rank sleeps.
+    /// The value of the doorbell while this rank sleeps: on its word or on a pipe.
     asleep: u32,
-    /// The pipes of ranks that were woken through one.
+    /// For each rank the pipe by which it is woken, once it has been opened.
     pipes: Box<[OnceCell<File>]>,
-    /// What this rank lends, and what it has mapped of others.
+    /// Memory that this rank lends, and memory of other ranks that it has mapped.
     pub(crate) own_regions: OwnRegions,
     pub(crate) peer_regions: PeerRegions,
     /// See `PeerMemory::min_mapped`.
@@ -124,14 +124,15 @@ impl Shm {
         })
     }
 
-    /// What the user says about whether the ranks of this host have to share processors, whatever they may use. To be called
-    /// before the bootstrap barrier. It is enough that one rank calls it: all take it, and of two answers "yes".
+    /// The user's answer to whether the ranks of this host share processors, in place of what the ranks would find
+    /// out. To be called before the bootstrap barrier, by at least one rank: it holds for all. If ranks give two
+    /// answers, "yes" holds.
     pub fn tell_oversubscribed(&self, oversubscribed: bool) {
         processors::tell(self.mapping.header(), oversubscribed);
     }
 
-    /// To be called once all ranks have attached (after the bootstrap barrier), before anything is sent: learns
-    /// whether senders must fence, and whether ranks have to share processors.
+    /// Finds out whether senders must fence, and whether ranks share processors. To be called after the bootstrap
+    /// barrier, when all ranks have attached, and before anything is sent.
     pub fn settle(&mut self) {
         let (header, ranks) = (self.mapping.header(), self.mapping.ranks());
         // Relaxed: the bootstrap barrier orders every rank's store before this load.
@@ -139,7 +140,7 @@ impl Shm {
         let controls: Vec<_> = (0..ranks).map(|rank| self.mapping.control(rank)).collect();
         self.oversubscribed = processors::oversubscribed(header, &controls);
         self.turns = Turns::new(ranks, processors::common(header, &controls));
-        // Ranks that take turns on a processor have one cache.
+        // Ranks that take turns on a processor share its cache.
         let (shared, own) = match self.oversubscribed {
             true => (0, 0),
             false => (frames::shared_cache(), mapped::own_cache()),
@@ -153,8 +154,8 @@ impl Shm {
         }
     }
 
-    /// The ranks of this host have to share processors, so a sender and a receiver
-    /// need not run at the same time. The same for all of them.
+    /// Whether the ranks of this host share processors, so that a sender and its receiver may never run at the
+    /// same time. The same answer on all ranks of the host.
     pub fn oversubscribed(&self) -> bool {
         self.oversubscribed
     }
@@ -190,17 +191,17 @@ impl Shm {
         &self.mapping
     }
 
-    /// The job goes on without that rank, which has died.
+    /// That rank has died, and the job goes on without it.
     pub fn mark_dead(&mut self, rank: Rank) {
         self.lives.mark_dead(rank);
     }
 
-    /// Uses single-copy transfers wherever they are permitted, without measuring whether they pay.
+    /// Reads peers' memory (one copy) wherever that is permitted, without measuring whether it pays.
     pub fn prefer_reads(&mut self) {
         self.reads_preferred = true;
     }
 
-    /// The process whose memory is read or written.
+    /// The process id of `peer`, whose memory is to be read or written.
     fn peer_process(&self, peer: Rank) -> Result<u32, PeerMemoryError> {
         if !self.reads_permitted {
             return Err(PeerMemoryError::NotPermitted);
@@ -209,7 +210,7 @@ impl Shm {
         Ok(self.mapping.control(peer).identity.pid.load(Ordering::Acquire))
     }
 
-    /// What the host's first rank that wanted to know has measured.
+    /// Whether reading a peer's memory pays on this host. The first rank that asks measures it for all.
     fn reads_pay(&self) -> bool {
         let reads = &self.mapping.header().reads;
         // Relaxed, all three: a choice between two right ways, which orders nothing.
@@ -223,7 +224,7 @@ impl Shm {
         known == READS_PAY
     }
 
-    /// Forbids single-copy transfers (for tests, and for users whose system forbids them late).
+    /// Forbids reads of peers' memory (for tests, and for users whose system forbids them late).
     pub fn forbid_reads(&mut self) {
         self.reads_permitted = false;
         if self.declares_ptracer {
@@ -236,28 +237,28 @@ impl Shm {
         &self.mapping.control(self.rank).counters
     }
 
-    /// After a publish: whether `dst` sleeps, or is about to.
+    /// Whether `dst` sleeps, or is about to. To be asked after a publish.
     #[inline(always)]
     fn is_asleep(&self, dst: Rank) -> bool {
         asleep::is_announced(&self.mapping.control(dst).doorbell, self.fences)
     }
 
-    /// After a publish: wakes `dst` if it sleeps.
+    /// Wakes `dst` if it sleeps. To be called after a publish.
     #[inline(always)]
     pub(crate) fn wake_if_asleep(&self, dst: Rank) {
         if self.is_asleep(dst) {
-            self.ring(dst);
+            self.ring_doorbell(dst);
         }
     }
 
     #[cold]
-    fn ring(&self, dst: Rank) {
+    fn ring_doorbell(&self, dst: Rank) {
         let control = self.mapping.control(dst);
         match doorbell::ring(&control.doorbell) {
             0 => return,
             SLEEPS_ON_PIPE => {
-                // Without it the rank can't be woken before its sleep ends by itself, some 0.5 s at most.
-                // The next time it is tried again: descriptors may have been short.
+                // If the pipe can't be opened, the rank's sleep ends by itself after 0.5 s at most. The next
+                // wake-up tries to open it again: there may have been no free descriptor.
                 if let Some(pipe) = self.pipe_of(dst) {
                     doorbell::write(pipe);
                 }
@@ -280,8 +281,8 @@ impl Shm {
         opened.get()
     }
 
-    /// From now on this rank sleeps on the pipe whose writing end is `fd` of this process, when
-    /// the caller of [`Packets::arm`] says so.
+    /// From now on this rank sleeps on a pipe when [`Packets::arm`] has been called. `fd` is the pipe's writing end
+    /// in this process.
     pub fn sleep_on(&mut self, fd: RawFd) {
         self.asleep = SLEEPS_ON_PIPE;
         // Release pairs with the acquire in `wake`.
@@ -295,7 +296,7 @@ impl Shm {
     }
 }
 
-/// Where the payload of a slot lies.
+/// Where the payload of a packet lies.
 pub(crate) enum Payload {
     Slot,
     Frame(*const u8, Frame),
@@ -303,7 +304,7 @@ pub(crate) enum Payload {
     Fragments,
 }
 
-/// A slot's header names a payload; this is where it lies, once what it says is checked.
+/// Checks a slot's header, which a peer has written, and says where the payload lies that it names.
 #[inline(always)]
 pub(crate) fn locate(
     mapping: &Mapping,
@@ -333,14 +334,14 @@ pub(crate) fn locate(
     Ok(Payload::Frame(mapping.frame(owner, frame.index.into()), frame))
 }
 
-/// The header without what belongs to the transport.
+/// A packet's head as the engine sees it, without the transport's own fields.
 #[inline(always)]
 pub(crate) fn head_of(raw: &RawHead) -> Head {
     Head { handler: raw.handler, flags: raw.flags & !FRAME, aux: raw.aux, imm: raw.imm }
 }
 
 impl Shm {
-    /// Fills a frame for a packet of `len` bytes to `dst`; `None` when all are on their way.
+    /// Takes a frame for a packet of `len` bytes to `dst` and fills it; `None` when all frames are on their way.
     #[inline(always)]
     fn fill_frame(&mut self, dst: Rank, len: usize, fill: impl FnOnce(&mut [u8])) -> Option<Frame> {
         if let Some(frame) = self.reply_frames.take(dst) {
@@ -360,7 +361,7 @@ impl Shm {
         Some(frame)
     }
 
-    /// Takes one of our frames for `len` bytes of a packet to anybody.
+    /// Takes one of our own frames, for `len` bytes of a packet to any rank.
     #[inline(always)]
     pub(crate) fn free_frame(&mut self, len: usize) -> Option<usize> {
         if self.oversubscribed && self.turns.look_is_due() {
@@ -370,7 +371,8 @@ impl Shm {
         if index.is_some() { index } else { self.kept_frame(len) }
     }
 
-    /// Some of our frames may be with others as reply frames: who has no other makes none.
+    /// Takes a frame after giving back the frames of others that this rank keeps to answer in: whoever has no
+    /// other frame left keeps none.
     #[cold]
     fn kept_frame(&mut self, len: usize) -> Option<usize> {
         self.reply_frames.give_all_back(&self.mapping, self.rank);
@@ -502,7 +504,7 @@ impl Packets for Shm {
             match locate(mapping, self.rank, &raw, payload)? {
                 Payload::Slot => {}
                 Payload::Frame(start, frame) => (payload, read) = (start, Some(frame)),
-                // The slot is taken there, again.
+                // `poll_pipelines` takes the slot once more.
                 Payload::Fragments => return self.poll_pipelines(budget, (packets, bytes), sink),
             }
             // SAFETY: `locate` checked that `len` bytes lie inside the slot or the frame, and
@@ -550,7 +552,7 @@ impl Packets for Shm {
 
     #[inline(always)]
     fn stores_are_slow(&self, dst: Rank) -> bool {
-        // Ranks that take turns on a processor find each other's data in memory anyway.
+        // A receiver that runs later finds the data in memory anyway.
         self.take_turns() || (self.slow_stores.are_slow() && !self.reply_frames.serves(dst))
     }
 

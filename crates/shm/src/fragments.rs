@@ -1,8 +1,8 @@
 //! Messages in fragments: one slot, published before its frames are filled.
 //!
-//! The receiver copies a fragment while the sender writes the next. One word, behind the payload of the
-//! first frame, says how many bytes there are by now; a fragment costs a store to it instead of a
-//! slot, a ticket and a credit of its own.
+//! The receiver copies a fragment while the sender writes the next one. One word, behind the payload of the
+//! first frame, says how many bytes have been written by now. So a fragment costs a store to this word instead
+//! of a slot, a ticket and a credit.
 //!
 //! The sender writes all fragments before it sends anything else, so a receiver that takes a later slot of
 //! the same sender finds the message complete. A sender that is stopped half-way holds up nobody: the
@@ -25,14 +25,14 @@ use hpvm_wire::segment::{FRAME_BYTES, SLOTS};
 
 /// Longest message in fragments.
 pub const MAX_LEN: usize = MAX_FRAMES * FRAME_BYTES;
-/// Bytes of a fragment: a page is copied in about the time that the word that announces it takes.
+/// Bytes of a fragment. Copying a page takes about as long as the word that announces it takes to cross.
 const FRAGMENT_BYTES: usize = 4096;
 /// Messages longer than this go in fragments of twice that.
 const LONG_MESSAGE: usize = 32 << 10;
-/// Looks at the word before a receiver does something else.
+/// Number of looks at the word before a receiver does something else.
 const POLLS_OF_WORD: u32 = 100;
 
-/// What is known of a message whose fragments are coming.
+/// An incoming message in fragments that is not complete.
 pub struct Pipeline {
     src: Rank,
     /// The head of each fragment.

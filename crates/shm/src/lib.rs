@@ -1,10 +1,10 @@
 //! Shared-memory transport: the ranks of one host.
 //!
-//! Each rank has a receive ring that all others share ([`ring`]), frames for packets that do not
-//! fit in a slot (`frames`), a futex to sleep on (`doorbell`), and may read a peer's memory through the kernel
-//! (`hpvm_copy::attach`) or map memory that the peer lends (`mapped`); those that share processors migrate to others
-//! (`balance`, `migrate`). The memory itself is one nameless segment (`segment`); `endpoint` puts all of it together
-//! behind the `Transport` trait.
+//! Each rank has a receive ring, into which all others send ([`ring`]), frames for packets that do not fit in a slot
+//! (`frames`), and a futex to sleep on (`doorbell`). It may read a peer's memory through the kernel
+//! (`hpvm_copy::attach`) or map memory that the peer lends (`mapped`). Ranks that share a processor migrate to others
+//! (`balance`, `migrate`). The memory itself is one segment without a name (`segment`). `endpoint` puts all of this
+//! together behind the `Transport` trait; begin to read there.
 
 mod asleep;
 pub mod frames;

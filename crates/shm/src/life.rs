@@ -1,4 +1,4 @@
-//! Which ranks of the segment are no more: the kernel knows, and the launcher says so.
+//! Which ranks of the segment have died: the kernel can be asked, and the launcher says so.
 
 use crate::segment::Mapping;
 use hpvm_transport::{Life, Rank};

@@ -1,10 +1,10 @@
 //! Whether ranks have to share processors: one answer for all ranks of a host.
 //!
-//! A launcher may bind each rank to a processor of its own. Each rank then sees one processor only, and
-//! still the host is not oversubscribed. It may bind two to one processor while another idles, and then it is.
-//! So each rank shows in the segment which processors it may use, and what counts is whether each can have
-//! one of its own. A limit of processor time (a cgroup's quota), as containers have
-//! it, counts as so many processors.
+//! A launcher may bind each rank to a processor of its own. Each rank then sees one processor only, and still the
+//! host is not oversubscribed. A launcher may also bind two ranks to one processor while another one idles, and then
+//! the host is oversubscribed. So each rank shows in the segment which processors it may use, and what counts is
+//! whether each rank can have a processor of its own. A limit of processor time (a cgroup's quota), as containers
+//! have, also limits how many processors count.
 
 use core::sync::atomic::Ordering;
 use hpvm_wire::segment::{Control, HAVE_PROCESSORS, Header, PROCESSOR_WORDS, SHARE_PROCESSORS};

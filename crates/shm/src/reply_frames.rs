@@ -1,15 +1,15 @@
 //! Frames that this rank has read and keeps, to write its answer into them.
 //!
-//! Whoever has just read a frame has its lines in the own cache. Writing to them then needs no data
-//! from elsewhere, only the word that they are ours: an answer in the frames of the question is written
-//! twice as fast as one in frames that take turns, and the peer, who has not touched them since, loses
-//! nothing (`bench/NOTES.md`). So the last frames of the peer that was heard last are not given
-//! back at once, and a packet to that peer travels in one of them. It may be a frame of this rank, which
-//! the peer has sent home, or one of the peer's.
+//! A rank that has just read a frame has the frame's lines in its own cache. To write to them it needs no data
+//! from elsewhere, only the ownership of the lines. So an answer in the frames of the question is written twice as
+//! fast as one in frames that take turns, and the peer, which has not touched these frames since, loses nothing
+//! (`bench/NOTES.md`). Therefore this rank does not give back at once the last frames of the peer that it heard
+//! last, and a packet to that peer travels in one of them. Such a frame may be one of this rank's own, which the peer
+//! has sent back in this way, or one of the peer's.
 //!
-//! A reply frame counts as filled for its owner. All ranks together keep at most a quarter of one
-//! rank's frames ([`ReplyFrames::new`]), so a rank that keeps some for ever holds up nobody. A rank that has no
-//! other frame left keeps none.
+//! A reply frame counts as filled for its owner. All ranks together keep at most a quarter of any rank's frames
+//! ([`ReplyFrames::new`]), so a rank that keeps some for ever holds up nobody. A rank that has no other frame left
+//! keeps none.
 
 use crate::endpoint::corrupt;
 use crate::frames;

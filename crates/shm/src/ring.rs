@@ -11,10 +11,10 @@
 //! so tickets in use never span more than one lap.
 //!
 //! Credits: `Control::credits` counts the slots that nobody holds a credit for. Senders take them
-//! in small batches ([`batch`]); the receiver gives back an eighth of the ring at a time. Whoever
-//! talks keeps taking; whoever is idle holds less than one batch. With `P` ranks all idle
-//! holdings together are at most `P * (batch - 1) <= SLOTS / 4`, and at most `SLOTS / 8` wait to
-//! be given back, so more than half of the ring always serves those who talk, whatever `P` is.
+//! in small batches ([`batch`]); the receiver gives back an eighth of the ring at a time. A rank that
+//! sends keeps taking credits; a rank that is idle holds less than one batch. With `P` ranks all idle
+//! holdings together are at most `P * (batch - 1) <= SLOTS / 4`, and at most `SLOTS / 8` wait to be given
+//! back. So more than half of the ring always serves the ranks that send, whatever `P` is.
 
 use core::sync::atomic::Ordering;
 use hpvm_sync::atomic::AtomicU32;
@@ -50,16 +50,16 @@ pub fn take_credits(pool: &AtomicU32, want: u16) -> u16 {
     }
 }
 
-/// How far ahead of the slot that a sender has published it asks for the line of another. The next
-/// ticket's locked instruction waits until the stores before it are done, so a line that is fetched
-/// only when it is written costs its whole way. The nearest slots are left alone: the receiver may
-/// be polling there.
+/// How many slots ahead of the one that it has published a sender prefetches the line of a slot. The next
+/// ticket's locked instruction waits until the stores before it are done, so a line that is fetched only when
+/// it is written costs its full latency. The nearest slots are left alone, because the receiver may be polling
+/// there.
 const CLAIMED_AHEAD: u32 = 4;
-/// The same for the receiver, while messages come faster than it takes them.
+/// The same for a receiver to which messages come faster than it takes them.
 const TAKEN_AHEAD: u32 = 3;
 
-/// A claimed slot. Publishing is the only way to end it, so a claim can't be forgotten between
-/// two statements; a sender that dies in between is leap-frogged until the launcher ends the job.
+/// A claimed slot. Publishing is the only way to end a claim, so it can't be forgotten. If a sender dies before
+/// it publishes, the receiver leap-frogs the slot until the launcher ends the job.
 #[must_use = "a claimed slot blocks its ring until it is published"]
 pub struct Claim<'a> {
     cell: &'a Cell,
@@ -94,8 +94,8 @@ impl<'a> Claim<'a> {
     }
 }
 
-/// Polls that find the head unpublished before the receiver looks whether to leap-frog. Looking
-/// costs the `tail` line that the senders fight for.
+/// Polls that find the head unpublished before the receiver looks for a slot to leap-frog to. Looking reads
+/// the `tail` line, which the senders contend for.
 const MISSES_BEFORE_LEAP: u32 = if cfg!(hpvm_loom) { 1 } else { 64 };
 
 /// A published slot that the receiver may read now.
@@ -106,7 +106,7 @@ pub struct Taken<'a> {
     pub leapt: bool,
 }
 
-/// So many tickets are out at once; more than the ring has slots, so some sender had no credit.
+/// So many tickets are out at once. These are more than the ring has slots, so some sender had no credit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunAway(pub u32);
 
@@ -131,9 +131,9 @@ impl Receiver {
         Receiver { head: 0, passed: 0, misses: 0, taken: vec![0; words].into(), ahead: 0 }
     }
 
-    /// The next published slot, if any; the caller reads it and then calls [`Receiver::done`]
-    /// with the same ticket, before asking again. `leapt` says whether it leap-frogged. An error
-    /// is a distance of tickets that no credits allow.
+    /// The next published slot, if any. The caller reads the slot and then calls [`Receiver::done`] with the same
+    /// ticket, before it asks again. `leapt` says whether the slot lies behind an unpublished one. It is an error if
+    /// more tickets are out than credits allow.
     #[inline(always)]
     pub fn next<'a>(
         &mut self,
@@ -171,15 +171,15 @@ impl Receiver {
         }
         let mut end = span;
         let mut found = None;
-        // Whoever published the slot found may have published an earlier one after we looked at
-        // that: seeing the later publication we also see the earlier. So look again before it, the
-        // head included, until nothing earlier turns up; else a sender would overtake itself.
+        // The sender of the slot that was found may have published an earlier slot after we looked at that one.
+        // Since we have seen the later publication, we now see the earlier one, too. So look again at all slots
+        // before it, the head included, until no earlier one turns up. Otherwise a sender would overtake itself.
         while let Some(step) = (0..end).find(|step| self.published(cells, *step)) {
             found = Some(step);
             end = step;
         }
         let Some(step) = found else { return Ok(None) };
-        self.misses = MISSES_BEFORE_LEAP; // look behind the head again at once
+        self.misses = MISSES_BEFORE_LEAP; // the next poll looks behind the head again
         let ticket = self.head.wrapping_add(step);
         let cell = &cells[ticket as usize & (cells.len() - 1)];
         Ok(Some(Taken { ticket, cell, leapt: step != 0 }))

@@ -6,7 +6,7 @@ use crate::net::Net;
 use crate::program::{Call, Collective, Kind, Program};
 use crate::time::Time;
 use core::cell::RefCell;
-use hpvm_mpi::coll::shm::{Shm, ShmCollective, Sides, What};
+use hpvm_mpi::coll::shm::{BlockBuffers, CollArgs, ShmCollective, ShmOperation};
 use hpvm_mpi::coll::{Combine, Plan, Root};
 use hpvm_mpi::comm::CONTEXTS;
 use hpvm_mpi::datatype::{Datatype, TypeRef};
@@ -23,7 +23,7 @@ const UINT64_T: usize = 0x259;
 /// A collective under way, by shared memory or by messages.
 enum Way {
     /// And what is done if it has to go by messages after all.
-    Shm(Box<(Shm<'static>, Plan)>),
+    ShmOperation(Box<(ShmOperation<'static>, Plan)>),
     Messages(ReqId),
 }
 
@@ -283,16 +283,16 @@ impl Rank {
         // longer than this rank lives.
         let comm: &'static Arc<Comm> = unsafe { &*core::ptr::from_ref(&**comm) };
         let mut blocks = blocks(call, comm);
-        let (bytes, what, plan) = self.plan(call, comm, &mut blocks)?;
-        let slots = what.filter(|_| !call.pending && self.process.may_use_slots(comm));
-        if let Some(what) = slots {
+        let (bytes, args, plan) = self.plan(call, comm, &mut blocks)?;
+        let slots = args.filter(|_| !call.pending && self.process.may_use_slots(comm));
+        if let Some(args) = slots {
             self.net.borrow_mut().place(self.rank).shows = bytes.min(u64::from(u32::MAX)) as u32;
             let slot_work = self.net.borrow().machine.slot_work;
             // SAFETY: the blocks belong to this rank and stay until the collective has ended.
-            let begun = unsafe { self.process.begin_shm(comm, what, bytes) };
+            let begun = unsafe { self.process.begin_shm(comm, args, bytes) };
             if let Some(shm) = begun.map_err(|e| self.said(call, &e))? {
                 self.net.borrow_mut().work(self.rank, slot_work);
-                let way = Way::Shm(Box::new((shm, plan)));
+                let way = Way::ShmOperation(Box::new((shm, plan)));
                 self.running = Some(Running::Collective(call, way, blocks));
                 return Ok(());
             }
@@ -311,7 +311,7 @@ impl Rank {
     /// Goes on with a collective; true when it has ended.
     fn poll(&mut self, call: Collective, way: Way, blocks: Blocks) -> Result<bool, Error> {
         match way {
-            Way::Shm(mut under_way) => {
+            Way::ShmOperation(mut under_way) => {
                 let (shm, _) = &mut *under_way;
                 let done = shm.poll(&mut self.process).map_err(|e| self.said(call, &e))?;
                 if !done {
@@ -321,7 +321,8 @@ impl Rank {
                         let at = net.now + net.machine.slot.max(crate::time::NS);
                         net.look(self.rank, at);
                     }
-                    self.running = Some(Running::Collective(call, Way::Shm(under_way), blocks));
+                    self.running =
+                        Some(Running::Collective(call, Way::ShmOperation(under_way), blocks));
                     return Ok(false);
                 }
                 self.net.borrow_mut().has_read(self.rank);
@@ -384,14 +385,14 @@ impl Rank {
         call: Collective,
         comm: &Comm,
         blocks: &mut Blocks,
-    ) -> Result<(u64, Option<What>, Plan), Error> {
+    ) -> Result<(u64, Option<CollArgs>, Plan), Error> {
         let byte = Datatype::byte();
         let (send, recv) = (blocks.send.as_ptr().cast(), blocks.recv.as_mut_ptr().cast());
         let (planner, root, count) = (self.process.plan(comm), call.root, call.bytes as i64);
         let all = call.bytes as u64 * u64::from(comm.size());
         let out = Outgoing { buf: send, count, ty: byte };
         let into = Incoming { buf: recv, count, ty: byte };
-        let sides = || Sides {
+        let buffers = || BlockBuffers {
             send: Some(send),
             send_count: count,
             send_ty: TypeRef::new(byte),
@@ -400,34 +401,34 @@ impl Rank {
             recv_ty: TypeRef::new(byte),
         };
         Ok(match call.kind {
-            Kind::Barrier => (1, Some(What::Barrier), planner.barrier()),
+            Kind::Barrier => (1, Some(CollArgs::Barrier), planner.barrier()),
             Kind::Bcast => {
-                let what = What::Bcast { root, buf: recv, count, ty: TypeRef::new(byte) };
-                (call.bytes as u64, Some(what), planner.bcast(Root::Rank(root), into))
+                let args = CollArgs::Bcast { root, buf: recv, count, ty: TypeRef::new(byte) };
+                (call.bytes as u64, Some(args), planner.bcast(Root::Rank(root), into))
             }
             Kind::Allgather => {
-                let what = What::Allgather(sides());
-                (call.bytes as u64, Some(what), planner.allgather(Some(out), into))
+                let args = CollArgs::Allgather(buffers());
+                (call.bytes as u64, Some(args), planner.allgather(Some(out), into))
             }
             Kind::Alltoall => {
-                (all, Some(What::Alltoall(sides())), planner.alltoall(Some(out), into))
+                (all, Some(CollArgs::Alltoall(buffers())), planner.alltoall(Some(out), into))
             }
             Kind::Gather => {
-                let what = What::Gather { root, sides: sides() };
+                let args = CollArgs::Gather { root, buffers: buffers() };
                 let plan = planner.gather(Root::Rank(root), Some(out), Some(into));
-                (call.bytes as u64, Some(what), plan)
+                (call.bytes as u64, Some(args), plan)
             }
             Kind::Scatter => {
-                let what = What::Scatter { root, sides: sides(), in_place: false };
+                let args = CollArgs::Scatter { root, buffers: buffers(), in_place: false };
                 let plan = planner.scatter(Root::Rank(root), Some(out), Some(into));
-                (all, Some(what), plan)
+                (all, Some(args), plan)
             }
             Kind::Reduce | Kind::Allreduce | Kind::ReduceScatter | Kind::Scan => {
                 let (count, ty) = (call.bytes / 8, numbers()?);
                 let op = Arc::new(Op::Predefined(Predef::Sum));
                 let combine = Combine { count: count as i64, ty, op: &op };
                 let predefined = ty.as_predefined();
-                let what = What::Reduce {
+                let args = CollArgs::Reduce {
                     root: (call.kind == Kind::Reduce).then_some(root),
                     send,
                     recv,
@@ -436,15 +437,15 @@ impl Rank {
                     ty: predefined.ok_or_else(|| Error::new("MPI_UINT64_T is derived"))?,
                     op: Predef::Sum,
                 };
-                let (what, plan) = match call.kind {
+                let (args, plan) = match call.kind {
                     Kind::Reduce => {
-                        (Some(what), planner.reduce(Root::Rank(root), Some(send), recv, combine))
+                        (Some(args), planner.reduce(Root::Rank(root), Some(send), recv, combine))
                     }
-                    Kind::Allreduce => (Some(what), planner.allreduce(Some(send), recv, combine)),
+                    Kind::Allreduce => (Some(args), planner.allreduce(Some(send), recv, combine)),
                     Kind::Scan => (None, planner.scan(Some(send), recv, combine)),
                     _ => (None, planner.reduce_scatter_block(Some(send), recv, combine)),
                 };
-                (call.bytes as u64, what, plan)
+                (call.bytes as u64, args, plan)
             }
         })
     }

@@ -4,8 +4,9 @@
 //! only when the sender holds a credit. Everything above it is a state machine that calls
 //! [`Packets::poll`]; nothing here blocks except [`Doorbell::wait`].
 //!
-//! [`Packets`] every transport has. [`PeerMemory`], [`Streams`] and [`Segment`] are capabilities: their
-//! methods have defaults that mean "has not", so a transport without one says `impl Streams for Mine {}`.
+//! Every transport has [`Packets`]. [`PeerMemory`], [`Streams`] and [`Segment`] are capabilities. Their methods
+//! have defaults that mean "this transport has none", so a transport without streams says
+//! `impl Streams for Mine {}`.
 
 use core::fmt;
 pub use hpvm_wire::Head;

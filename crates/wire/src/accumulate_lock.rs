@@ -6,16 +6,17 @@
 //! no lock, but each says in a word of its own ([`Updating`]) that it is inside such an update.
 //!
 //! Elements that are updated in both ways need the lock in *exclusive mode*: then nobody shares it, and single
-//! updates are made under the lock, too. Who begins that mode waits until nobody is inside a shared update any more
-//! (a reader-writer lock with a word for each reader, as the kernel's per-CPU ones; its heavy side is
-//! [`hpvm_sync::barrier`]). The lock goes back into shared mode when [`MAX_SINGLES`] updates in a row have been short.
+//! updates are made under the lock, too. A rank that begins that mode waits until no rank is inside a shared update
+//! any more. (It is a reader-writer lock with a word for each reader, as the kernel's per-CPU ones; its heavy side is
+//! [`hpvm_sync::barrier`].) The lock goes back into shared mode when [`MAX_SINGLES`] updates in a row have been short.
 //!
-//! Held for a few microseconds, never across a call, and by nobody who waits for anything else: so spinning and
-//! yielding is enough.
+//! The lock is held for a few microseconds, never across a call, and never by a rank that waits for anything else. So
+//! spinning and yielding is enough.
 //!
-//! The word names its holder. A rank may be killed while it holds the lock, or inside a shared update: who has waited for
-//! long asks whether that rank is gone. The first to find a dead holder takes the lock over, back into shared mode, whatever
-//! the dead rank was about, gives it back, and is told ([`HolderGone`]); the others go on.
+//! The word names the lock's holder. A rank may be killed while it holds the lock, or inside a shared update, so a rank
+//! that has waited for long asks whether the other one is gone. The first rank to find a dead holder takes the lock over
+//! into shared mode, whatever the dead rank was doing, gives it back, and gets an error ([`HolderGone`]). The others go
+//! on.
 
 use hpvm_sync::atomic::{AtomicU32, compiler_fence, fence};
 use hpvm_sync::barrier;

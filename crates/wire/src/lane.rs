@@ -1,4 +1,5 @@
-//! How a rank's datagrams go to other hosts, in one word that others read ([`crate::counters::Counters::lane`]).
+//! How a rank's datagrams travel to other hosts (its lane), in one word that tools read
+//! ([`crate::counters::Counters::lane`]).
 
 /// What carries a rank's datagrams. Where it is not UDP, UDP serves the peers that it does not reach.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
-//! Numbers in as few bytes as they need: for heads that shall fit the first line of a [`crate::cell::Cell`] together with a short
-//! content.
+//! Numbers in as few bytes as they need, so that a head fits in the first line of a [`crate::cell::Cell`] together with
+//! a short content.
 //!
-//! Layout: two bits for each number, the first one's lowest, in 2 bytes: 0, 2, 4 or 8 bytes; then these bytes, little-endian.
+//! Layout: 2 bytes with two bits for each number, those of the first number lowest, which say whether the number has 0, 2,
+//! 4 or 8 bytes; then these bytes, little-endian.
 
 /// Numbers at most.
 pub const MAX_NUMBERS: usize = 8;

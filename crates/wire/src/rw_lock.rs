@@ -1,14 +1,15 @@
 //! A fair queue of readers and writers in words that several processes map: the lock of a window at one target (MPI 5.0,
 //! section 12.5.3) among the ranks of the target's host.
 //!
-//! Who wants the lock takes a ticket. Tickets are served in order; readers that follow each other hold it together.
-//! One word holds the number of the next ticket, that of the first one that may not read yet, and the number
-//! of tickets that are done: a reader is served when all before it have been let in, a writer when all before it are
-//! done. Where the first two are the same nobody waits, so that who finds them so may be let in by the operation that takes
-//! the ticket, and a lock that nobody waits for is taken by one operation and given back by another one.
+//! A rank that wants the lock takes a ticket. Tickets are served in order; readers that follow each other hold the lock
+//! together. One word holds three numbers: that of the next ticket, that of the first ticket that may not read yet, and the
+//! number of tickets that are done. A reader is served when all tickets before it have been let in, a writer when all
+//! before it are done. If the first two numbers are the same, nobody waits. A rank that finds them so may be let in by the
+//! same operation that takes the ticket. So a lock that nobody waits for is taken by one atomic operation and given back by
+//! another one.
 //!
-//! Nobody polls for long: who waits writes its process into the ticket's slot, and whoever lets the ticket pass tells
-//! that process. For ranks of other hosts the owner itself waits (`PROXIES`), and is told after every change.
+//! Nobody polls for long: a rank that waits writes its number into the ticket's slot, and the rank that lets the ticket pass
+//! tells it. For ranks of other hosts the owner itself waits (`PROXIES`), and is told after every change.
 
 use hpvm_sync::atomic::{AtomicU64, Ordering};
 

@@ -1,10 +1,10 @@
 //! The control block of a split copy: sender and receiver of a large message copy it at the same time, the receiver from
 //! its beginning and the sender from its end, until they meet.
 //!
-//! The receiver *opens* one of its control blocks for a message and tells the sender. Both *claim* parts and
-//! copy them, each as fast as it comes to it: a sender that computes claims nothing and the receiver
-//! copies everything. Parts become smaller towards the middle, so that neither waits long for the
-//! other's last one. Whoever finishes the last part sees so, and tells the other.
+//! The receiver *opens* one of its control blocks for a message and tells the sender. Both *claim* parts and copy them,
+//! each as fast as it can: a sender that computes claims nothing, and the receiver copies everything. Parts become smaller
+//! towards the middle, so that neither side waits long for the other's last part. The side that finishes the last part
+//! sees this in the block, and tells the other.
 
 use core::ops::Range;
 use hpvm_sync::Padded;

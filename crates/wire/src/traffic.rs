@@ -1,9 +1,9 @@
-//! What a rank has sent to whom, for monitors: a list of the peers that it has spoken to, in the order of their first
-//! message. Only pages that are written take memory, so the list costs 24 bytes for each peer spoken to, and nothing in
-//! a job that is not monitored.
+//! How much a rank has sent to whom, for monitors: a list of the peers that it has sent to, in the order of the first
+//! message to each. Only pages that are written take memory, so the list costs 24 bytes for each of these peers, and
+//! nothing in a job that is not monitored.
 //!
-//! What a collective shows to all members of a communicator is counted once, for all of them together: an entry may
-//! stand for a team, whose members' numbers lie in the entries behind it. Who reads the list adds it to each.
+//! What a collective shows to all members of a communicator is counted once, for all of them together: an entry may stand
+//! for a team, whose members' numbers lie in the entries behind it. A reader of the list adds the count to each member.
 
 use hpvm_sync::atomic::{AtomicU32, AtomicU64, Ordering};
 

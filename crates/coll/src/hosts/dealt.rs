@@ -1,5 +1,5 @@
-//! Reductions between sites whose result is dealt out. Without sites, and where the ranks of one do not follow each other, they
-//! are the plain ones.
+//! Reduce-scatter between sites. Without sites, and where the ranks of a site are not neighbours, the plain algorithm is
+//! used.
 
 use super::Hosts;
 use crate::input::{self, Reduction};

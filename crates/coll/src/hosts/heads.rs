@@ -1,5 +1,5 @@
-//! What the heads of hosts do among themselves, for callers whose hosts collect and hand out by
-//! other means than messages.
+//! What the heads of hosts do among themselves, for callers that collect and distribute inside a host by other means than
+//! messages.
 //!
 //! Buffers are those of the heads: packed bytes, or operands. All ranks of these schedules are
 //! ranks of the whole group.

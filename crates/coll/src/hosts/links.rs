@@ -1,6 +1,5 @@
-//! What the heads of sites do among themselves, over a slow link between each two: where that is possible
-//! everybody tells everybody at once, so that nothing waits for more than one crossing. In these schedules
-//! ranks are sites.
+//! What the heads of sites do among themselves, over a slow link between each two. Where possible every head sends to every
+//! other at once, so that nothing waits for more than one crossing. In these schedules ranks are sites.
 
 use crate::allgatherv;
 use crate::allreduce::{self, direct};

@@ -1,4 +1,4 @@
-//! Scans between sites. Without sites, and where the ranks of one do not follow each other, they are the plain ones.
+//! Scans between sites. Without sites, and where the ranks of a site are not neighbours, the plain algorithm is used.
 
 use super::{Hosts, moved};
 use crate::input::{Broadcast, Reduction};

@@ -1,4 +1,4 @@
-//! Exchanges whose lengths differ by rank, between sites. Without sites they are the plain ones.
+//! Exchanges whose lengths differ by rank, between sites. Without sites the plain algorithms are used.
 
 use super::{Hosts, heads, moved, spread};
 use crate::exchange::{self, Blocks, Typed, Varied};

@@ -3,12 +3,14 @@
 //! The first line that is not a comment is [`HEAD`]. Each further line is one rule, in the order in
 //! which rules are tried: `COLLECTIVE RANKS BYTES ALGORITHM [PARAMETER=N]`, where RANKS and BYTES
 //! are the largest that fit, or `any`. A `#` begins a comment. A collective without a line keeps its
-//! built-in table. `allreduce-apart` is for ranks each of which may be on a host of its own, before `allreduce`. `bcast-by` and its like choose what carries a small collective, `message` how often a
-//! large message is copied. `threshold NAME BYTES` sets a length at which messages travel otherwise. `cpu`, `processors` and `kernel` say where it was measured ([`super::origin`]).
+//! built-in table. Lines of `allreduce-apart` hold where every rank may be on a host of its own, before those of
+//! `allreduce`. `bcast-by` and its like choose what carries a collective, and `message` how often a large message is
+//! copied. `threshold NAME BYTES` sets a length at which the method of messages changes. `cpu`, `processors` and `kernel`
+//! say where the tables were measured ([`super::origin`]).
 
 use super::{
-    ALL, ANY, Allgather, Allreduce, Alltoall, Bcast, Carrier, Copies, DEFAULT, Gather, Reduce,
-    ReduceScatter, Rule, SMALL, Scatter, Table, Tables, origin,
+    ALL, ANY, Allgather, Allreduce, Alltoall, Bcast, COLL_KINDS, Carrier, Copies, DEFAULT, Gather,
+    Reduce, ReduceScatter, Rule, Scatter, Table, Tables, origin,
 };
 use std::borrow::Cow;
 use std::fmt;
@@ -17,7 +19,7 @@ use std::str::{FromStr, SplitWhitespace};
 /// The first line: what the file is, and the version of its form.
 pub const HEAD: &str = "hpvm-tables 2";
 /// How the rules of [`Tables::carriers`] begin, in their order.
-pub const CARRIED: [&str; SMALL] = [
+pub const CARRIED: [&str; COLL_KINDS] = [
     "bcast-by",
     "reduce-by",
     "allreduce-by",
@@ -211,7 +213,7 @@ struct Found {
     allgatherv: Vec<Rule<Allgather>>,
     alltoall: Vec<Rule<Alltoall>>,
     reduce_scatter: Vec<Rule<ReduceScatter>>,
-    carriers: [Vec<Rule<Carrier>>; SMALL],
+    carriers: [Vec<Rule<Carrier>>; COLL_KINDS],
     copies: Vec<Rule<Copies>>,
     thresholds: Vec<(String, u64)>,
 }

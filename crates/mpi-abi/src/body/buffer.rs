@@ -160,7 +160,7 @@ pub(crate) unsafe fn send(
     let bytes = (m.packed_size() as i64).saturating_add(OVERHEAD);
     let mut turns = 0;
     while !owner.with(w, |a, requests| a.fits(requests, bytes))? {
-        if turns == TURNS || !w.turn()? {
+        if turns == TURNS || !w.progress_step()? {
             return owner.with(w, |a, _| Err(a.full(bytes)))?;
         }
         turns += 1;

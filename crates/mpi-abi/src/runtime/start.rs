@@ -160,7 +160,7 @@ impl Entered {
                 let _ = self.process.fm().transport().watch(m.fd());
                 let mut idle = 0;
                 while !m.barrier_is_over() {
-                    idle = if self.turn()? { 0 } else { idle + 1 };
+                    idle = if self.progress_step()? { 0 } else { idle + 1 };
                     self.rest(idle);
                 }
                 m.end_barrier().map_err(manager)
@@ -174,7 +174,7 @@ impl Entered {
     fn linger(&mut self) -> Result<()> {
         let end = Instant::now() + LINGER;
         while Instant::now() < end {
-            self.turn()?;
+            self.progress_step()?;
             self.nap(LINGER / 10);
         }
         Ok(())

@@ -1,9 +1,9 @@
 //! Collective communication (MPI 5.0, chapter 6): runs the schedules of `hpvm-coll`.
 //!
-//! A collective is a request whose rounds of messages are requests of their own; the last of them
-//! to complete puts the collective on the process's `ready` list, and `progress` starts the next
-//! round. Local steps run in between, except reductions by a function of the program: those are
-//! handed out as [`Compute`], because such a function may call MPI.
+//! A collective is a request. The messages of its rounds are requests of their own, and the last one of a round to
+//! complete puts the collective on the process's `ready` list; the progress step then starts the next round. Local
+//! copies and reductions run in between. A reduction by a function of the program is handed out as a [`Compute`]
+//! instead, because such a function may call MPI.
 
 mod memory;
 mod plan;
@@ -30,17 +30,17 @@ pub struct Collective {
     plan: Plan,
     comm: Arc<Comm>,
     tag: i32,
-    /// Round whose messages are under way or done, and the next local step of it.
+    /// The present round, and the index of its next local step.
     round: usize,
     step: usize,
     started: bool,
-    /// Messages of the round that are not complete.
+    /// Number of messages of the round that are not complete.
     pub(crate) outstanding: u32,
     memory: Memory,
 }
 
-/// A reduction by a function of the program, to be run without holding the process:
-/// `run`, then [`Process::computed`].
+/// A reduction by a function of the program. The caller runs it without holding the engine ([`Compute::run`]), then
+/// calls [`Process::computed`].
 #[derive(Debug)]
 pub struct Compute {
     id: ReqId,
@@ -60,9 +60,8 @@ impl Compute {
 
     /// Calls the program's function.
     pub fn run(&mut self) {
-        // SAFETY: both blocks belong to a collective that waits for us, so nobody else touches
-        // them; they hold `count` elements of `ty` (`Memory` laid them out or the program gave
-        // them).
+        // SAFETY: both blocks belong to a collective that waits for this call, so nobody else touches them. They
+        // hold `count` elements of `ty`: `Memory` has laid them out, or they are the program's buffers.
         self.outcome = unsafe { self.op.apply(self.input, self.inout, self.count, &self.ty) };
     }
 }
@@ -79,7 +78,7 @@ impl<T: Transport> Process<T> {
         unsafe { self.start_tagged(comm, Channel::Collective, tag, plan) }
     }
 
-    /// Starts `plan` on a channel of `comm` with a tag of the caller's choice.
+    /// Starts `plan` on a channel of `comm`, with a tag that the caller chooses.
     ///
     /// # Safety
     /// As for `start_collective`.
@@ -94,8 +93,8 @@ impl<T: Transport> Process<T> {
         unsafe { self.start_spoilt(comm, channel, tag, plan, None) }
     }
 
-    /// The same when this member has found an `error` already: it takes part, so that nobody waits for it in
-    /// vain, and the others are told ([`twice`]).
+    /// The same for a member that may have found an `error` already. It takes part all the same, so that nobody waits
+    /// for it in vain, and its messages tell the others of the error ([`twice`]).
     ///
     /// # Safety
     /// As for `start_collective`.
@@ -161,8 +160,8 @@ impl<T: Transport> Process<T> {
         }
     }
 
-    /// Has a collective that has been started empty `copy`, which it has been using since, when it ends; at once where
-    /// it has ended. `false`: there is no such collective.
+    /// Lets collective `id`, which uses the staging copy `copy`, empty it at its end, or at once if it has ended
+    /// already. False: there is no such collective.
     pub fn stage(&mut self, id: ReqId, copy: Arc<dyn Staged>) -> bool {
         match self.inbox.requests.get_mut(id) {
             Some(request) if request.done => copy.empty(),
@@ -188,7 +187,7 @@ impl<T: Transport> Process<T> {
         }
     }
 
-    /// Starts the messages of a round; how many of them are not complete yet.
+    /// Starts the messages of a round. Returns how many of them are not complete yet.
     fn start_round(&mut self, id: ReqId, c: &Collective, comms: &[Message]) -> u32 {
         let context = c.comm.context(c.memory.channel);
         let mut pending = 0;
@@ -215,7 +214,7 @@ impl<T: Transport> Process<T> {
                     // SAFETY: as above.
                     let child =
                         unsafe { self.recv(m, &c.comm, c.memory.channel, pattern, Some(id)) };
-                    // The message may have been there already: then the child is gone.
+                    // If the message had come already, the child request is complete and gone.
                     pending += u32::from(self.inbox.requests.get(child).is_some());
                 }
             }
@@ -223,7 +222,7 @@ impl<T: Transport> Process<T> {
         pending
     }
 
-    /// Whether a member has died: nobody gets to the end of it, and so nobody waits for the others.
+    /// Whether a member has died, so that no member gets to the end of this collective, and none need wait.
     #[inline]
     fn is_hopeless(&self, id: ReqId, c: &Collective) -> bool {
         self.inbox.failures
@@ -249,12 +248,12 @@ impl<T: Transport> Process<T> {
         found
     }
 
-    /// A reduction that the caller has to run outside of the process, if there is one.
+    /// The next reduction that the caller has to run without holding the engine, if there is one.
     pub fn take_compute(&mut self) -> Option<Compute> {
         self.computes.pop_front()
     }
 
-    /// `compute` has run.
+    /// `compute` has run: its collective goes on.
     pub fn computed(&mut self, compute: Compute) {
         if let Err(error) = compute.outcome {
             self.note_error(compute.id, error);
@@ -262,7 +261,7 @@ impl<T: Transport> Process<T> {
         self.advance_collective(compute.id);
     }
 
-    /// Keeps the first error of a collective, which goes on so that nobody waits for it in vain.
+    /// Keeps the first error of a collective. The collective goes on, so that nobody waits for this member in vain.
     fn note_error(&mut self, id: ReqId, error: Error) {
         self.inbox.failures = true;
         if let Some(r) = self.inbox.requests.get_mut(id) {
@@ -271,8 +270,8 @@ impl<T: Transport> Process<T> {
     }
 }
 
-/// Elements that are each sent twice. A member that has found an error sends such ones: nobody has room for
-/// them, so whoever gets them finds an error, too, and passes it on.
+/// A datatype that sends each element twice. A member that has found an error uses it for its messages: they do not
+/// fit in the receivers' buffers, so the receivers find an error, too, and pass it on.
 #[cold]
 fn twice(ty: &Arc<Datatype>) -> Option<Arc<Datatype>> {
     let both = Datatype::hindexed(&[1, 1], &[0, 0], ty).ok()?;
@@ -285,7 +284,7 @@ impl Collective {
         &self.comm
     }
 
-    /// The name of the call that started it; empty when the library did.
+    /// The name of the MPI function that started it; empty if the library itself did.
     pub fn name(&self) -> &'static str {
         self.plan.name
     }
@@ -300,7 +299,7 @@ impl Collective {
         self.plan.schedule.round(self.round)?.locals.get(self.step).copied()
     }
 
-    /// One local step. A reduction by the program's function is returned instead of run.
+    /// Does one local step. A reduction by a function of the program is returned instead.
     fn local(&self, id: ReqId, step: &Local) -> Result<Option<Compute>> {
         let data = &self.plan.data;
         match step {

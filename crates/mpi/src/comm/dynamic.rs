@@ -1,5 +1,5 @@
-//! What groups of processes need that become connected or part (MPI 5.0, chapter 11): words told within a group while
-//! its root speaks to another job, and the intercommunicator that comes of it.
+//! What groups of processes need when they connect or part (MPI 5.0, chapter 11): the words that a root passes on to its group
+//! while it speaks to another job, and the intercommunicator that results.
 
 use crate::comm::build::{self, Host, TaggedComm};
 use crate::comm::group::Group;

@@ -63,7 +63,7 @@ pub struct Comm {
     started: [AtomicI32; 3],
     /// The schedule of a barrier, which is always the same.
     barrier: OnceLock<Arc<Schedule>>,
-    coll_slots: shm::Use,
+    coll_slots: shm::SlotState,
     /// How its ranks lie on hosts, if that matters.
     hosts: OnceLock<Option<Arc<Hosts>>>,
     /// Where its ranks are inside of their hosts, once they have told each other.
@@ -95,7 +95,7 @@ impl Comm {
         rank: u32,
     ) -> Arc<Comm> {
         let (started, barrier) = (Default::default(), OnceLock::new());
-        let coll_slots = shm::Use::default();
+        let coll_slots = shm::SlotState::default();
         let (hosts, localities) = (OnceLock::new(), OnceLock::new());
         Arc::new(Comm {
             context,
@@ -198,7 +198,7 @@ impl Comm {
 
     /// What it knows of its collective slots.
     #[inline(always)]
-    pub(crate) fn coll_slots(&self) -> &shm::Use {
+    pub(crate) fn coll_slots(&self) -> &shm::SlotState {
         &self.coll_slots
     }
 

@@ -1,8 +1,8 @@
-//! What waits for credits or buffers: control packets, sends that could not go out at once, and
-//! messages that go in `DATA` packets.
+//! What waits for credits or buffers: control packets, sends that could not go out at once, and messages
+//! that go in `DATA` packets.
 //!
-//! Order between a pair of processes is kept: once a send to a process waits, later sends to it
-//! wait behind it.
+//! The order of the sends to a process is kept: once a send waits, later sends to the same process wait
+//! behind it.
 
 use crate::engine::control::Control;
 use crate::engine::process::Process;
@@ -15,20 +15,21 @@ use std::collections::VecDeque;
 #[derive(Default)]
 pub(crate) struct Backlog {
     pub(super) control: Control,
-    /// Per process with waiting sends, those sends in order. Few at a time, so a list will do.
+    /// The waiting sends in order, for each process that has some. Few processes at a time, so a list will do.
     sends: Vec<(Rank, VecDeque<ReqId>)>,
-    /// Why a send may not simply go out: the length of `sends`, and one more when every send is to be counted
-    /// ([`crate::engine::traffic`]).
-    attention: usize,
-    watched: bool,
+    /// How many reasons there are for a send to leave the fast path: the length of `sends`, and one more when
+    /// every send is counted ([`crate::engine::traffic`]). The fast path tests this one word for 0.
+    slow_path_reasons: usize,
+    /// Every send is counted.
+    counts_sends: bool,
     /// Packets of other programming models.
     pub models: super::models::Waiting,
     /// Messages that go in packets.
     pub packets: Vec<InPackets>,
-    /// By rank, the last XOFF or XON that it sent; empty until one has come.
-    told: Vec<u64>,
-    /// Ranks that have sent XOFF and no XON since.
-    off: usize,
+    /// The last XOFF or XON of each rank; empty until one has come.
+    quota_words: Vec<u64>,
+    /// How many ranks have sent XOFF and no XON since.
+    xoff_ranks: usize,
 }
 
 /// A message that goes in `DATA` packets.
@@ -47,68 +48,72 @@ impl Backlog {
         self.sends.is_empty() && self.control.is_empty() && self.packets.is_empty() && models
     }
 
-    /// True when something in it, but for messages that go in packets, is for somebody whom it `concerns`.
+    /// True when a control packet or a send to a rank whom it `concerns` waits. Messages in `DATA` packets do
+    /// not count.
     pub fn waits_for(&self, concerns: impl Fn(Rank) -> bool) -> bool {
         self.control.waits_for(&concerns)
             || self.sends.iter().any(|(dst, queue)| !queue.is_empty() && concerns(*dst))
             || self.models.waits_for(&concerns)
     }
 
-    /// True when somebody needs something of it.
+    /// True when something waits that its receiver can't do without.
     pub fn is_needed(&self) -> bool {
         self.control.is_needed() || !self.sends.is_empty() || !self.packets.is_empty()
     }
 
-    /// True when a send to `dst` can't go out at once: it has to queue, or to be announced.
+    /// True when a message to `dst` may not go inline at once: it has to be counted, to queue, or to be
+    /// announced.
     #[inline(always)]
-    pub fn blocks(&self, dst: Rank) -> bool {
-        self.holds(dst) || self.is_off(dst)
+    pub fn bars_inline(&self, dst: Rank) -> bool {
+        self.needs_slow_path(dst) || self.has_sent_xoff(dst)
     }
 
-    /// True when a send to `dst` is not simply to go out: it must queue, or be counted.
+    /// True when a send to `dst` has to leave the fast path: it must queue, or be counted.
     #[inline(always)]
-    pub fn holds(&self, dst: Rank) -> bool {
-        self.attention != 0 && (self.watched || self.queues(dst))
+    pub fn needs_slow_path(&self, dst: Rank) -> bool {
+        self.slow_path_reasons != 0 && (self.counts_sends || self.has_queued(dst))
     }
 
-    /// True when a send to `dst` must queue behind others.
-    pub fn queues(&self, dst: Rank) -> bool {
+    /// True when sends to `dst` wait, so that another one must queue behind them.
+    pub fn has_queued(&self, dst: Rank) -> bool {
         self.sends.iter().any(|(d, _)| *d == dst)
     }
 
-    /// True when sends are to be counted and nothing else keeps any of them from going out at once.
+    /// True when sends are counted and nothing else keeps a send to any process from going out at once.
     #[inline(always)]
     pub fn only_counts(&self) -> bool {
-        self.watched && self.attention == 1 && self.off == 0
+        self.counts_sends && self.slow_path_reasons == 1 && self.xoff_ranks == 0
     }
 
-    /// From now on every send is to be counted.
-    pub fn watch(&mut self) {
-        self.watched = true;
-        self.note_attention();
+    /// From now on every send is counted.
+    pub fn count_every_send(&mut self) {
+        self.counts_sends = true;
+        self.update_slow_path();
     }
 
-    fn note_attention(&mut self) {
-        self.attention = self.sends.len() + usize::from(self.watched);
+    fn update_slow_path(&mut self) {
+        self.slow_path_reasons = self.sends.len() + usize::from(self.counts_sends);
     }
 
-    /// True when all messages to `dst` are announced, because its quota for ours is used up.
+    /// True when `dst` has sent XOFF: its quota for our unexpected messages is used up, and every message to
+    /// it must be announced.
     #[inline(always)]
-    pub fn is_off(&self, dst: Rank) -> bool {
-        self.off != 0 && self.told.get(dst as usize).is_some_and(|word| is_off(*word))
+    pub fn has_sent_xoff(&self, dst: Rank) -> bool {
+        self.xoff_ranks != 0 && self.quota_words.get(dst as usize).is_some_and(|word| is_off(*word))
     }
 
-    /// `dst` has sent XOFF or XON.
-    pub fn told(&mut self, dst: Rank, word: u64) {
+    /// `dst` has sent XOFF or XON. Words are numbered; an odd one is an XOFF.
+    pub fn set_quota_word(&mut self, dst: Rank, word: u64) {
         let index = dst as usize;
-        if index >= self.told.len() {
-            self.told.resize(index + 1, 0);
+        if index >= self.quota_words.len() {
+            self.quota_words.resize(index + 1, 0);
         }
-        // One that had to wait for a credit may come behind the next.
-        let last = self.told[index];
+        // A word that had to wait for a credit may come after the next one.
+        let last = self.quota_words[index];
         if word > last {
-            self.off = self.off + usize::from(is_off(word)) - usize::from(is_off(last));
-            self.told[index] = word;
+            self.xoff_ranks =
+                self.xoff_ranks + usize::from(is_off(word)) - usize::from(is_off(last));
+            self.quota_words[index] = word;
         }
     }
 
@@ -117,15 +122,15 @@ impl Backlog {
             Some((_, queue)) => queue.push_back(id),
             None => self.sends.push((dst, VecDeque::from([id]))),
         }
-        self.note_attention();
+        self.update_slow_path();
     }
 
-    /// Nobody is there any more to take control packets for these.
+    /// Drops the control packets for these ranks, which are gone.
     pub fn drop_control_to(&mut self, lost: &[Rank]) {
         self.control.drop_to(lost);
     }
 
-    /// Send `id` to `dst` shall not go out. False: it has, or never waited.
+    /// Takes send `id` to `dst` out of the queue. False: it has gone out, or never waited.
     pub fn withdraw_send(&mut self, dst: Rank, id: ReqId) -> bool {
         let Some((_, queue)) = self.sends.iter_mut().find(|(d, _)| *d == dst) else { return false };
         let found = queue.iter().position(|waiting| *waiting == id);
@@ -134,7 +139,7 @@ impl Backlog {
 }
 
 impl<T: Transport> Process<T> {
-    /// Tries everything that waits once. True when something went out.
+    /// Tries once to send each thing that waits. True when something went out.
     pub(crate) fn drain_backlog(&mut self) -> bool {
         self.drain_control() | self.drain_sends() | self.drain_packets() | self.drain_models()
     }
@@ -145,7 +150,7 @@ impl<T: Transport> Process<T> {
         while index < self.backlog.sends.len() {
             let (_, queue) = &self.backlog.sends[index];
             match queue.front().copied() {
-                Some(id) => match self.launch(id) {
+                Some(id) => match self.start_queued_send(id) {
                     Ok(()) => {
                         moved = true;
                         self.backlog.sends[index].1.pop_front();
@@ -155,7 +160,7 @@ impl<T: Transport> Process<T> {
                 None => drop(self.backlog.sends.swap_remove(index)),
             }
         }
-        self.backlog.note_attention();
+        self.backlog.update_slow_path();
         moved
     }
 }
@@ -167,24 +172,29 @@ mod tests {
     #[test]
     fn a_watched_backlog_holds_every_send_and_queues_none() {
         let mut backlog = Backlog::default();
-        assert!(!backlog.holds(1));
-        backlog.watch();
+        assert!(!backlog.needs_slow_path(1));
+        backlog.count_every_send();
         assert!(backlog.only_counts());
-        assert!(backlog.holds(1) && backlog.blocks(1) && !backlog.queues(1) && !backlog.is_off(1));
+        assert!(
+            backlog.needs_slow_path(1)
+                && backlog.bars_inline(1)
+                && !backlog.has_queued(1)
+                && !backlog.has_sent_xoff(1)
+        );
         assert!(backlog.is_empty() && !backlog.is_needed());
     }
 
     #[test]
     fn the_later_word_of_a_receiver_holds() {
         let mut backlog = Backlog::default();
-        assert!(!backlog.blocks(3));
-        backlog.told(3, 1);
-        assert!(backlog.is_off(3) && !backlog.is_off(2) && !backlog.is_off(4));
-        backlog.told(3, 2);
-        assert!(!backlog.is_off(3) && backlog.off == 0);
+        assert!(!backlog.bars_inline(3));
+        backlog.set_quota_word(3, 1);
+        assert!(backlog.has_sent_xoff(3) && !backlog.has_sent_xoff(2) && !backlog.has_sent_xoff(4));
+        backlog.set_quota_word(3, 2);
+        assert!(!backlog.has_sent_xoff(3) && backlog.xoff_ranks == 0);
         // XON came first, the XOFF before it later.
-        backlog.told(5, 4);
-        backlog.told(5, 3);
-        assert!(!backlog.is_off(5) && backlog.off == 0);
+        backlog.set_quota_word(5, 4);
+        backlog.set_quota_word(5, 3);
+        assert!(!backlog.has_sent_xoff(5) && backlog.xoff_ranks == 0);
     }
 }

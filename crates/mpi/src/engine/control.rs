@@ -1,5 +1,5 @@
-//! Control packets: what answers a peer, or tells it something, beside the messages. Those that find no
-//! credit wait; they belong to requests of the peer and need no order.
+//! Control packets: answers and notices to a peer, without a message's data. A control packet that finds no
+//! credit waits here. Control packets may overtake each other: each names the request that it belongs to.
 
 use crate::engine::process::Process;
 use crate::pt2pt::protocol::{CANCEL, CTS, SPLIT_DONE, XOFF, XON};
@@ -18,8 +18,7 @@ impl Control {
         self.waiting.is_empty()
     }
 
-    /// True when somebody needs one of them. Who is told XOFF or XON can do without it once this process
-    /// ends.
+    /// True when one of them has to reach its receiver before this process ends. An XOFF or XON need not.
     pub fn is_needed(&self) -> bool {
         self.waiting
             .iter()
@@ -31,15 +30,15 @@ impl Control {
         self.waiting.iter().any(|(dst, _, _)| concerns(*dst))
     }
 
-    /// Drops those for processes that are gone.
+    /// Drops the packets for processes that are gone.
     pub fn drop_to(&mut self, gone: &[Rank]) {
         self.waiting.retain(|(dst, _, _)| !gone.contains(dst));
     }
 }
 
 impl<T: Transport> Process<T> {
-    /// Sends a control packet, now or when there is a credit. `word` is the payload of a CTS, a
-    /// SPLIT_DONE and a CANCEL.
+    /// Sends a control packet, now or as soon as there is a credit. `word` is the payload if the packet is a
+    /// CTS, a SPLIT_DONE or a CANCEL; others have none.
     pub(crate) fn send_control(&mut self, dst: Rank, head: Head, word: u64) {
         if !self.try_control(dst, head, word) {
             self.backlog.control.waiting.push_back((dst, head, word));
@@ -52,7 +51,7 @@ impl<T: Transport> Process<T> {
         self.fm.send(dst, head, len, |out| out.copy_from_slice(&bytes[..len])).is_ok()
     }
 
-    /// Tries each of those that wait once. True when something went out.
+    /// Tries once to send each packet that waits. True when one went out.
     pub(super) fn drain_control(&mut self) -> bool {
         let mut moved = false;
         for _ in 0..self.backlog.control.waiting.len() {

@@ -1,5 +1,5 @@
-//! The one file of the engine that names the ways in which messages travel: what handles which packet,
-//! what is done afterwards, and who moves an announced message on.
+//! The one file of the engine that names the methods by which messages travel: which of them handles a
+//! packet, does the deferred work that the packet asks for, and moves an announced message on.
 
 use crate::engine::inbox::Inbox;
 use crate::engine::matching::{Content, Table, Unexpected};
@@ -12,36 +12,38 @@ use crate::pt2pt::{
 };
 use hpvm_fm::{Head, Rank, Streamed, Transport, handler_id};
 
-/// What a packet asks this process to do beyond storing what it brings. A handler must not send, so it is
-/// done when `extract` is over.
+/// Work that a packet asks for beyond storing its payload. A packet handler must not send, so this work is
+/// done after `extract`, in the same progress step.
 #[derive(Clone, Debug)]
 pub(crate) enum Deferred {
-    /// Send the message of a send in packets to the receiver's request.
+    /// A CTS has come: send the message of this send in packets to the receiver's request.
     SendPackets(ReqId, u64),
-    /// Send the message of a send as a stream.
+    /// A CTS has come: send the message of this send as a stream.
     SendStream(ReqId),
     /// Tell a sender XOFF or XON.
     TellQuota(Rank, u64),
     /// A receiver has told us XOFF or XON.
     Quota(Rank, u64),
-    /// The same of packets of a model.
+    /// Tell a sender XOFF or XON for the packets of another programming model.
     TellModel(Rank, u64),
+    /// A receiver has told us XOFF or XON for such packets.
     ModelQuota(Rank, u64),
-    /// Write parts of a message to the memory of its receiver.
+    /// Split copy: write parts of a message into the receive buffer.
     WriteSplit(split_copy::Request),
-    /// Go on to read parts of a message.
+    /// Split copy: go on reading parts of the message of this control block.
     ReadSplit(usize),
     /// A sender asks to forget a message that it announced.
     Cancel(cancel::Request),
-    /// A sender has written the last part of a message, or could not write some.
+    /// Split copy: the sender has written the last part of a message, or could not write some.
     SplitDone(split_copy::Done),
 }
 
-/// Texts of faults of Fast Messages kept until somebody reads them. More say nothing new.
+/// Texts of faults of Fast Messages that are kept until somebody reads them. More texts would say nothing
+/// new.
 const MAX_FAULT_TEXTS: usize = 16;
 
 impl Inbox {
-    /// Handles one packet. Never sends. A function of its own, so that the loops that take packets
+    /// Handles one packet, by its handler id. Never sends. Not inlined, so that the loops that take packets
     /// stay small.
     #[inline(never)]
     pub(crate) fn packet(&mut self, src: Rank, head: Head, data: &[u8]) {
@@ -75,24 +77,24 @@ impl Inbox {
 }
 
 impl<T: Transport> Process<T> {
-    /// Does what a packet has asked for.
-    pub(super) fn act(&mut self, deferred: Deferred) {
+    /// Does the work that a packet has asked for.
+    pub(super) fn perform(&mut self, deferred: Deferred) {
         match deferred {
             Deferred::SendPackets(id, receiver) => packets::start(self, id, receiver),
             Deferred::SendStream(id) => stream::start_asked(self, id),
             Deferred::TellQuota(src, word) => self.tell_quota(src, word),
-            Deferred::Quota(dst, word) => self.backlog.told(dst, word),
+            Deferred::Quota(dst, word) => self.backlog.set_quota_word(dst, word),
             Deferred::TellModel(src, word) => self.tell_model(src, word),
             Deferred::ModelQuota(dst, word) => self.backlog.models.tell(dst, word),
-            Deferred::WriteSplit(request) => split_copy::write(self, request),
-            Deferred::ReadSplit(index) => split_copy::read(self, index, None),
+            Deferred::WriteSplit(request) => split_copy::write_parts(self, request),
+            Deferred::ReadSplit(index) => split_copy::read_parts(self, index, None),
             Deferred::Cancel(request) => cancel::answer(self, request),
-            Deferred::SplitDone(done) => split_copy::on_done(self, done),
+            Deferred::SplitDone(done) => split_copy::apply_done(self, done),
         }
     }
 
-    /// Moves announced messages on whose receives have matched, the first one first, by as many bytes as
-    /// one progress step may copy. True when something happened.
+    /// Moves on the announced messages whose receives have matched, in order, by as many bytes as one
+    /// progress step may copy. True when something happened.
     pub(super) fn advance_transfers(&mut self) -> bool {
         let mut moved = false;
         while self.step_left != 0
@@ -105,7 +107,7 @@ impl<T: Transport> Process<T> {
         moved
     }
 
-    /// Moves one on, and chooses how if that has not been done.
+    /// Moves on the announced message of receive `id`. The first time it chooses the method.
     pub(crate) fn advance_transfer(&mut self, id: ReqId) {
         let Some((mut transfer, room)) = self.inbox.transfer(id) else { return };
         let want = transfer.len.min(room);
@@ -129,10 +131,10 @@ impl<T: Transport> Process<T> {
                     direct_read::advance(self, id, &transfer, want);
                 }
             }
-            ReceiveMethod::Packets => rendezvous::ask(self, id, &transfer, 0),
+            ReceiveMethod::Packets => rendezvous::send_cts(self, id, &transfer, 0),
             ReceiveMethod::Stream => {
-                if stream::receive(self, id, &transfer) && !transfer.stream_opened {
-                    rendezvous::ask(self, id, &transfer, AS_STREAM);
+                if stream::post_landing(self, id, &transfer) && !transfer.stream_opened {
+                    rendezvous::send_cts(self, id, &transfer, AS_STREAM);
                 }
             }
         }
@@ -144,7 +146,7 @@ impl<T: Transport> Process<T> {
         }
     }
 
-    /// What the choice of a way depends on for `want` bytes of the message of receive `id`.
+    /// The facts that the receiver's choice depends on, for the first `want` bytes of receive `id`'s message.
     fn receive_facts(&mut self, id: ReqId, transfer: &Transfer, want: u64) -> ReceiveFacts {
         let (src, address) = (transfer.src, transfer.address);
         let one_run_there = address != 0;
@@ -153,7 +155,7 @@ impl<T: Transport> Process<T> {
             && want != 0
             && want >= self.fm.transport().min_mapped()
             && self.fm.transport_mut().mapped(src, address, want).is_some();
-        let read = one_run_there && !mapped && !transfer.unreadable && self.reads(src, want);
+        let read = one_run_there && !mapped && !transfer.unreadable && self.prefers_read(src, want);
         ReceiveFacts {
             stream_opened: transfer.stream_opened,
             one_run_there,
@@ -164,15 +166,15 @@ impl<T: Transport> Process<T> {
         }
     }
 
-    /// Sends the first packet of send `id`, or opens its stream; completes it if that is all.
-    pub(super) fn launch(&mut self, id: ReqId) -> Result<(), hpvm_fm::Stall> {
-        crate::pt2pt::launch(self, id)
+    /// Starts a send that has waited in the backlog.
+    pub(super) fn start_queued_send(&mut self, id: ReqId) -> Result<(), hpvm_fm::Stall> {
+        crate::pt2pt::start_queued_send(self, id)
     }
 
-    /// Looks whether what senders say of split copies is so.
+    /// Checks the SPLIT_DONE packets that have come.
     #[inline(always)]
     pub(super) fn check_split_copies(&mut self) {
-        split_copy::check(self);
+        split_copy::check_done(self);
     }
 
     /// A stream has ended.
@@ -187,7 +189,7 @@ impl<T: Transport> Process<T> {
     }
 }
 
-/// A message that was kept, or has just come and was not, is for receive `id`.
+/// Gives receive `id` a message that has come already: an unexpected one, or one that has just arrived.
 pub(crate) fn receive_arrived<T: Transport>(p: &mut Process<T>, id: ReqId, message: Unexpected) {
     let Unexpected { src, tag, content } = message;
     match content {
@@ -199,7 +201,8 @@ pub(crate) fn receive_arrived<T: Transport>(p: &mut Process<T>, id: ReqId, messa
             let opened = a.stream_opened;
             rendezvous::matched(&mut p.inbox, id, src, tag, a);
             if opened {
-                // Its bytes may come in the next step, and go straight to their place then.
+                // At once, and not in the next step: the bytes that come next then go straight to the
+                // receive buffer.
                 p.inbox.transfers.pop_back();
                 p.advance_transfer(id);
             }
@@ -207,7 +210,7 @@ pub(crate) fn receive_arrived<T: Transport>(p: &mut Process<T>, id: ReqId, messa
     }
 }
 
-/// The messages left in `table` will never be received.
+/// The communicator of `table` is freed: forgets the messages that nobody can receive any more.
 pub(super) fn forget(inbox: &mut Inbox, table: &Table) {
     for message in table.unexpected() {
         if let Content::Fragments { number, .. } = message.content {
@@ -216,11 +219,12 @@ pub(super) fn forget(inbox: &mut Inbox, table: &Table) {
     }
 }
 
-/// The request that a blocking receive has become, because its message does not come whole.
-pub(crate) fn blocking_receive(inbox: &mut Inbox) -> ReqId {
-    // SAFETY: whoever set it waits for it, and all that it names lives meanwhile.
+/// Makes a request of the blocking receive that a thread polls for, because its message does not come in one
+/// packet.
+pub(crate) fn promote_blocking_receive(inbox: &mut Inbox) -> ReqId {
+    // SAFETY: the call that set it is still polling, and what it points to lives meanwhile.
     let op = unsafe { inbox.arrivals.blocking.as_op() };
     let id = inbox.requests.insert(Operation::Recv(op), None);
-    inbox.arrivals.blocking.became(id);
+    inbox.arrivals.blocking.promote(id);
     id
 }

@@ -1,9 +1,9 @@
-//! What the arrival of a packet may touch, and what ends there: matching, completion, errors.
+//! The state that packet handlers may touch: requests, matching tables, lists of deferred work, errors.
 //!
-//! Apart from [`hpvm_fm::Fm`], so that both can be borrowed while packets are extracted. Nothing here
-//! sends. What has to be answered is put on lists that a progress step works off afterwards; each entry
-//! belongs to a live request, ours or a sender's, or says XOFF or XON, of which one `extract` brings
-//! few: so the lists are bounded.
+//! It is kept apart from [`hpvm_fm::Fm`], so that both can be borrowed while packets are extracted. Nothing
+//! here sends. An answer is put on a list that the progress step works through afterwards. The lists are
+//! bounded: each entry belongs to a live request, ours or a sender's, or is an XOFF or XON, of which one
+//! `extract` brings few.
 
 use crate::comm::{CONTEXTS, Comm};
 use crate::engine::dispatch::Deferred;
@@ -23,31 +23,31 @@ use std::collections::VecDeque;
 pub(crate) struct Inbox {
     pub requests: Requests,
     pub(super) tables: Vec<Table>,
-    /// Receives in the tables.
+    /// Number of posted receives, in all tables together.
     pub posted: usize,
-    /// Receives that matched an announcement: their transfers are to be moved on, the first one first.
+    /// Receives that have matched an announcement, in the order in which progress steps fetch their messages.
     pub transfers: VecDeque<ReqId>,
-    /// What is kept of whom.
+    /// How many bytes of unexpected messages are kept of each sender.
     pub quota: Quota,
-    /// What the ways in which messages come have under way.
+    /// Incoming messages that are under way, by method.
     pub arrivals: Arrivals,
-    /// Sends of ours that others may be reading.
+    /// Number of announced sends of ours whose memory the receivers may be reading.
     pub offered: u32,
-    /// What packets that came ask this process to send or to do.
+    /// Work that packets have asked for.
     pub deferred: VecDeque<Deferred>,
-    /// Collectives all of whose messages of a round are complete.
+    /// Collectives whose messages of a round are all complete.
     pub ready: VecDeque<ReqId>,
-    /// What came has to be looked at before anything is done about it: it violates the protocol, or says
-    /// of a split copy what only the transport knows.
+    /// A packet has to be checked before the deferred work is done: it violates the protocol, or it is a
+    /// SPLIT_DONE, which only the control block in the transport's memory can confirm.
     pub suspects: bool,
     /// The first violation of the protocol by a peer.
     pub violation: Option<String>,
     unexpected: u64,
-    /// Some operation of this process has gone wrong: before that, none is asked whether it was it.
+    /// An operation of this process has failed. As long as none has, no operation is asked for its error.
     pub failures: bool,
-    /// Requests completed so far; a waiter sees that something has happened.
+    /// Number of requests completed so far, by which a waiting thread sees that something has happened.
     pub completions: u64,
-    /// Fast Messages of the same process: the packets that are not MPI's.
+    /// Fast Messages of the program, whose packets are not MPI's.
     pub fast: Fast,
     /// One-sided operations of the same process.
     pub onesided: OneSided,
@@ -91,8 +91,8 @@ impl Inbox {
         }
     }
 
-    /// The matching table of `context`. It comes into being with the first message or receive,
-    /// because a peer may be ahead of us in making a communicator.
+    /// The matching table of `context`. It is made by the first message or receive, because a peer may have
+    /// made a communicator before us and may send on it already.
     #[inline]
     pub fn table(&mut self, context: u32) -> &mut Table {
         let index = context as usize;
@@ -102,7 +102,7 @@ impl Inbox {
         &mut self.tables[index]
     }
 
-    /// The posted receive that takes a message, if any; it is posted no more.
+    /// Matches a message: takes the posted receive that accepts it out of the table, if there is one.
     #[inline]
     pub(crate) fn arrive(&mut self, context: u32, src: Rank, tag: i32) -> Option<ReqId> {
         let found = self.table(context).arrive(src, tag);
@@ -110,7 +110,7 @@ impl Inbox {
         found
     }
 
-    /// Posts a receive. The caller has looked for an unexpected message first.
+    /// Posts a receive. The caller has found no unexpected message for it.
     #[inline]
     pub(crate) fn post(&mut self, context: u32, pattern: Pattern, id: ReqId) {
         self.table(context).post(pattern, id);
@@ -146,7 +146,7 @@ impl Inbox {
         self.unexpected
     }
 
-    /// Says in the status of receive `id` whose message it gets.
+    /// Receive `id` has matched a message: writes source and tag into its status.
     #[inline(always)]
     pub(crate) fn matched(&mut self, id: ReqId, src: Rank, tag: i32) {
         let Some(r) = self.requests.get_mut(id) else { return };
@@ -155,7 +155,7 @@ impl Inbox {
         r.status.tag = tag;
     }
 
-    /// Send `id` has been announced, and its receiver may read it.
+    /// Send `id` has been announced, and its receiver may read our memory.
     pub(crate) fn offer(&mut self, id: ReqId) {
         if let Some(Operation::Send(s)) = self.requests.get_mut(id).map(|r| &mut r.op) {
             s.offered = true;
@@ -163,7 +163,7 @@ impl Inbox {
         }
     }
 
-    /// The transfer of receive `id` and the bytes that still may be asked for.
+    /// The transfer of receive `id`, and the bytes that its buffer has room for; 0 if all bytes have come.
     pub(crate) fn transfer(&self, id: ReqId) -> Option<(Transfer, u64)> {
         match self.requests.get(id).map(|r| &r.op) {
             Some(Operation::Recv(op)) => {
@@ -186,7 +186,8 @@ impl Inbox {
         }
     }
 
-    /// All bytes that fit are in the buffer; the message had `len`.
+    /// Completes receive `id`: the bytes that fit are in the buffer. It is an error if `len`, the length of the
+    /// message, is more than fits.
     pub fn finish_receive(&mut self, id: ReqId, len: u64) {
         let Some(r) = self.requests.get_mut(id) else { return };
         let Operation::Recv(op) = &r.op else { return };
@@ -208,7 +209,7 @@ impl Inbox {
         self.complete(id);
     }
 
-    /// Marks `id` done and tells whoever waits for it.
+    /// Marks request `id` as done, and tells its parent if it has one.
     #[inline]
     pub fn complete(&mut self, id: ReqId) {
         self.completions += 1;
@@ -221,7 +222,7 @@ impl Inbox {
         }
     }
 
-    /// A request has ended that `parent` waits for.
+    /// A part of request `parent` has ended.
     pub(crate) fn child_done(&mut self, parent: ReqId, outcome: Option<Outcome>) {
         let Some(r) = self.requests.get_mut(parent) else { return };
         let outcome = outcome.unwrap_or(Outcome::EMPTY);

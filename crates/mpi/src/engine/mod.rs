@@ -1,8 +1,8 @@
 //! The engine: requests, matching, progress, and what waits for credits.
 //!
-//! It moves no message itself. The ways in which messages travel are in [`crate::pt2pt`]; they use what
-//! the engine offers ([`inbox`] for what comes, [`process`], [`control`] and [`backlog`] for what goes
-//! out), and of the engine's files only [`dispatch`] names them.
+//! The engine moves no message itself. The methods by which messages travel are in [`crate::pt2pt`]. They use
+//! the engine: [`inbox`] for what comes in, and [`process`], [`control`] and [`backlog`] for what goes out. Of
+//! the engine's files only [`dispatch`] names the methods.
 
 pub(crate) mod backlog;
 pub mod buffer;

@@ -1,9 +1,9 @@
-//! Packets of other programming models, which need no matching (`hpvm_abi::models`): a queue for each model, in which what
-//! comes waits until the model's library takes it.
+//! Packets of other programming models, which need no matching (`hpvm_abi::models`). Each model has a queue, in which its
+//! packets wait until the model's library takes them.
 //!
-//! They are short: each is copied into the queue when it comes, and out of it when it is taken; one whose model polls for it goes
-//! to its place at once. Those that find no credit wait behind each other, in the order of each receiver. Who fills a queue beyond [`HIGH`] is told XOFF, and lets its packets wait
-//! at its own side until it is told XON.
+//! The packets are short: each is copied into the queue when it comes, and out of it when it is taken. If a call of the model
+//! polls for packets, a packet goes to its destination at once. Packets to be sent that find no credit wait, in order for each
+//! receiver. A sender that fills a queue beyond [`HIGH`] gets XOFF, and keeps its packets on its own side until it gets XON.
 
 use crate::engine::dispatch::Deferred;
 use crate::engine::inbox::Inbox;
@@ -310,10 +310,10 @@ impl<T: Transport> Process<T> {
                 }
             })?;
             if packets != 0 {
-                self.extracted()?;
+                self.after_extract()?;
             }
             // A stream of packets shall not keep the rest from moving on.
-            let moved = self.deferred();
+            let moved = self.do_deferred();
             match found {
                 Some((src, len)) => return Ok(Polled::Packet(src, len)),
                 None if moved || packets != 0 => return Ok(Polled::Other),

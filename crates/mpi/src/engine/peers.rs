@@ -1,9 +1,9 @@
 //! Who the processes are that this one can reach: those of its job, and those of other jobs that have been
 //! connected with it (MPI 5.0, chapter 11).
 //!
-//! A process is named inside an engine by a [`Rank`], its number there. Ranks of the own job are the same everywhere
-//! in the job; those of other jobs are each engine's own. What is told to others about processes is therefore told in
-//! identities, which mean the same everywhere.
+//! Inside an engine a process is named by a [`Rank`], its number there. Ranks of our own job are the same everywhere in the
+//! job, but each engine has its own numbers for processes of other jobs. So messages about processes use identities, which
+//! mean the same everywhere.
 
 use hpvm_fm::Rank;
 

@@ -1,30 +1,30 @@
-//! A progress step: what has come is taken from the network, and what that left to be done is done.
+//! A progress step: takes packets from the transport, then does the work that they leave to be done.
 
 use crate::engine::process::Process;
 use hpvm_fm::{Broken, Transport};
 
-/// Bytes taken from the network at a time before other work gets its chance, in a job on several hosts.
+/// Bytes taken from the transport at a time before other work gets its turn, in a job on several hosts.
 pub(crate) const BUDGET: usize = 256 * 1024;
-/// The same on one host: a packet.
+/// The same on one host: one packet.
 pub(crate) const ONE_PACKET: usize = 1;
-/// Packets taken in one step before other work gets its chance, however many receives are posted.
+/// Most packets taken in one step before other work gets its turn, however many receives are posted.
 pub(crate) const MAX_PACKETS: usize = 256;
-/// The same where they are of Fast Messages or of another model.
+/// The same for packets of Fast Messages and of other programming models.
 const MAX_FAST_PACKETS: usize = 16;
 
 impl<T: Transport> Process<T> {
-    /// Moves everything on that can move. True when something happened.
-    // Part of the caller's turn: a poll in vain costs a tenth less without the frame of a function.
+    /// One progress step: moves on everything that can move, and never blocks. True when something happened.
+    // Inlined: without a stack frame of its own a step in vain costs a tenth less.
     #[inline(always)]
     pub fn progress(&mut self) -> Result<bool, Broken> {
         let packets = self.extract()?;
         self.inbox.fast.drain(&mut self.fm);
-        Ok((packets != 0) | self.deferred())
+        Ok((packets != 0) | self.do_deferred())
     }
 
-    /// Takes packets from the network and handles them, on one host no more than receives are posted
-    /// for: what comes after those would be kept, and copied again, while its sender waits for what
-    /// we are about to send.
+    /// Takes packets from the transport and handles them. On one host it takes no more packets than receives
+    /// are posted: further messages would be unexpected, and so be copied once more, while their senders
+    /// wait for what this process is about to send.
     #[inline(always)]
     pub(crate) fn extract(&mut self) -> Result<usize, Broken> {
         let inbox = &mut self.inbox;
@@ -36,7 +36,7 @@ impl<T: Transport> Process<T> {
             if taken == 0 || self.budget != ONE_PACKET {
                 break;
             }
-            // Those of Fast Messages and of other models go to queues, which their own calls ask for.
+            // Packets of Fast Messages and of other models go to queues that their own calls empty.
             let queued = inbox.fast.has_arrivals() || inbox.models.have_packets();
             let goes_on = (inbox.posted != 0 && packets < MAX_PACKETS)
                 || (packets < MAX_FAST_PACKETS && queued);
@@ -45,18 +45,19 @@ impl<T: Transport> Process<T> {
             }
         }
         if packets != 0 {
-            self.extracted()?;
+            self.after_extract()?;
         }
         Ok(packets)
     }
 
-    /// What follows when packets have been handled.
+    /// To be called when packets have been handled: checks what only the transport can check, and completes
+    /// streams.
     #[inline(always)]
-    pub(crate) fn extracted(&mut self) -> Result<(), Broken> {
+    pub(crate) fn after_extract(&mut self) -> Result<(), Broken> {
         if self.inbox.suspects {
             self.check_suspects()?;
         }
-        self.take_ended();
+        self.complete_streams();
         Ok(())
     }
 
@@ -67,17 +68,18 @@ impl<T: Transport> Process<T> {
         self.inbox.violation.take().map_or(Ok(()), |text| Err(Broken::Corrupt(text)))
     }
 
-    /// Completes what streams have ended.
+    /// Completes the requests whose streams have ended.
     #[inline(always)]
-    pub(crate) fn take_ended(&mut self) {
+    pub(crate) fn complete_streams(&mut self) {
         while let Some(ended) = self.fm.transport_mut().streamed() {
             self.finish_stream(ended);
         }
     }
 
-    /// What arrivals left to be done, and what waits for credits. True when something happened.
+    /// Does the work that packets have left to be done, and sends what waits for credits. True when something
+    /// happened.
     #[inline(always)]
-    pub(crate) fn deferred(&mut self) -> bool {
+    pub(crate) fn do_deferred(&mut self) -> bool {
         let inbox = &self.inbox;
         if inbox.transfers.is_empty()
             && inbox.deferred.is_empty()
@@ -87,18 +89,18 @@ impl<T: Transport> Process<T> {
         {
             return false;
         }
-        self.run_deferred()
+        self.do_deferred_now()
     }
 
     #[inline(never)]
-    fn run_deferred(&mut self) -> bool {
+    fn do_deferred_now(&mut self) -> bool {
         self.step_left = self.thresholds.max_step;
         let mut moved = self.advance_transfers();
         self.step_left = self.thresholds.max_step;
-        // What these leave to be done is done in the next step.
+        // Only what is on the list now. What this work defers in its turn is left to the next step.
         for _ in 0..self.inbox.deferred.len() {
             let Some(deferred) = self.inbox.deferred.pop_front() else { break };
-            self.act(deferred);
+            self.perform(deferred);
             moved = true;
         }
         moved |= self.drain_backlog();

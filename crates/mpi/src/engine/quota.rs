@@ -1,17 +1,16 @@
-//! How much of each sender's messages is kept for receives that have not been called.
+//! How many unexpected messages of each sender this process keeps.
 //!
-//! A message that comes before its receive is copied to memory of this process. A sender that runs
-//! ahead would fill it, so each has a quota. Once more than that of its messages is kept it is told XOFF:
-//! from then on it announces every message, but for those that it can stream, whose unasked bytes the
-//! transport bounds. Then the bytes stay with the sender until they are asked for, and a blocking send
-//! waits, as the standard allows any send to. When half of the quota is free again the sender is told
-//! XON: it may send at once.
+//! A message that comes before its receive is copied to memory of this process. A sender that runs ahead would fill this
+//! memory, so each sender has a quota. When more than that of its messages is kept, the sender gets XOFF: from then on it
+//! announces every message, except those that it can stream, whose unasked bytes the transport bounds. The bytes of an
+//! announced message stay with the sender until they are asked for, and a blocking send waits, as the standard allows for
+//! any send. When half of the quota is free again, the sender gets XON: it may send at once.
 //!
-//! What is kept is at most, for each sender, its quota, what was on its way before this process saw
-//! that it is too much (inside a host its frames, 8 MiB), and what it may send from then on before it
-//! looks ([`hpvm_fm::BLIND`] packets and the batch of credits that passes it, 6 MiB): 64 MiB, and
-//! 14 MiB per sender, on up to 256 processes. An announcement is kept, too, but for each of them its sender
-//! keeps a request, which is larger: nobody can bound that but the program.
+//! For each sender three parts are kept at most: its quota; what was on its way before this process saw that it was too much
+//! (inside a host the sender's frames, 8 MiB); and what the sender may send from then on before it looks
+//! ([`hpvm_fm::MAX_UNPOLLED`] packets and the batch of credits that passes it, 6 MiB). Together these are 64 MiB, and 14 MiB
+//! per sender, on up to 256 processes. Announcements are kept, too. For each of them the sender keeps a request, which is
+//! larger; only the program can bound their number.
 
 use crate::engine::dispatch::Deferred;
 use crate::engine::inbox::Inbox;
@@ -25,7 +24,7 @@ use hpvm_fm::{Head, PerPeer, Rank, Transport};
 /// the allocator's own, and three entries in the hash of a long queue.
 const ENTRY: u64 = 2 * size_of::<Unexpected>() as u64 + 32 + 3 * 64;
 
-/// See the module's text. It decides and counts; others send.
+/// Decides and counts, as the module's text says; its callers send the XOFF and XON.
 #[derive(Debug)]
 pub(crate) struct Quota {
     share: u64,
@@ -35,7 +34,7 @@ pub(crate) struct Quota {
 #[derive(Clone, Copy, Debug, Default)]
 struct Sender {
     bytes: u64,
-    /// How often it was told XOFF or XON. An odd number: XOFF was the last.
+    /// How often the sender was told XOFF or XON. If the number is odd, XOFF was the last.
     told: u64,
 }
 
@@ -49,7 +48,7 @@ impl Quota {
         self.share = bytes;
     }
 
-    /// `message` is kept from now on. What its sender has to be told, if anything.
+    /// Counts `message`, which is kept from now on. Returns the XOFF that its sender has to get, if any.
     pub fn keep(&mut self, message: &Unexpected) -> Option<u64> {
         let bytes = weight(message);
         if bytes == 0 {

@@ -1,7 +1,7 @@
 //! Requests: operations that have been started (MPI 5.0, section 3.7).
 //!
-//! All requests live in one table; a [`ReqId`] names a entry in it and a generation, so an id that
-//! a program or a peer made up, or that was freed, is told from a live one.
+//! All requests live in one table. A [`ReqId`] names an entry of the table and a generation, so an id that a program or a
+//! peer made up, or that was freed, is recognised.
 
 use crate::coll::Collective;
 use crate::comm::Comm;

@@ -4,8 +4,8 @@
 //! A message counts when the program, or a collective, sends it, with the bytes of its elements. How it then travels, in
 //! how many packets, does not matter, and neither does whether it is received.
 //!
-//! A process that is not monitored executes nothing of this: sends take another branch than usual where the backlog
-//! asks for attention anyway ([`crate::engine::backlog`]).
+//! A process that is not monitored executes nothing of this: counted sends leave the fast path at the branch that sends with
+//! a backlog take anyway ([`crate::engine::backlog`]).
 
 use crate::engine::process::Process;
 use hpvm_fm::{Rank, Transport};
@@ -49,7 +49,7 @@ impl<T: Transport> Process<T> {
             indices: vec![0; self.fm.size() as usize].into(),
             teams: HashMap::default(),
         });
-        self.backlog.watch();
+        self.backlog.count_every_send();
     }
 
     /// Whether messages are counted for each peer.

@@ -23,8 +23,8 @@ const SLOT_POLLS: u32 = 8;
 /// Polls for a slot of a rank on another processor from one yield to the next where ranks share
 /// processors.
 const SLOT_SPINS: u32 = 40;
-/// Polls of a rank that waits for messages of another host, in a collective through slots, from one
-/// yield to the next where ranks share processors: the answer takes some 10 us.
+/// Polls from one yield to the next of a rank that waits for messages of another host in a collective through slots, where
+/// ranks share processors. The answer takes some 10 us.
 const CROSSING_SPINS: u32 = 20;
 /// Yields for a slot before sleeping: a sleep and its wake-up cost as much as dozens of yields.
 const SLOT_YIELDS: u32 = 400;
@@ -32,26 +32,26 @@ const SLOT_YIELDS: u32 = 400;
 const MIGRATE_YIELDS: u32 = 64;
 /// The same while others work on long data: few yields, and much to win.
 const MIGRATE_YIELDS_LONG: u32 = 8;
-/// The same of ranks that wait for slots and have a processor each: all of them show where they are.
+/// The same for ranks that wait for slots and have a processor each: all of them show where they are.
 const MIGRATE_YIELDS_APART: u32 = 4;
-/// A yield takes so long where others than waiting ranks want the processor: programs that compute
-/// get milliseconds. A sleeper that is woken gets it at once.
+/// A yield that takes longer than this means that other programs than waiting ranks want the processor: programs that
+/// compute get milliseconds. A sleeper that is woken gets the processor at once.
 const LONG_YIELD: Duration = Duration::from_micros(300);
-/// Once in so many collectives it is tried whether that still holds: in all ranks at the same one, because a rank that yields
-/// while the others sleep has the processor last.
+/// Once in so many collectives the ranks try whether that is still so. All of them try at the same collective, because a rank
+/// that yields while the others sleep gets the processor last.
 const TRIAL_EVERY: u64 = 128;
-/// Collectives of a trial: who comes last to the first one does not wait in it.
+/// Collectives of a trial. More than one, because the rank that comes last to the first one does not wait in it.
 const TRIALS: u32 = 2;
-/// Longest sleep: then look whether the launcher still lives.
+/// Longest sleep. After it a rank looks whether the launcher still lives.
 pub const MAX_SLEEP: Duration = Duration::from_millis(500);
-/// Longest sleep while something is awaited whose coming rings no bell: credits, and room in slots.
+/// Longest sleep of a rank that waits for something that rings no bell: credits, or room in slots.
 pub const MAX_SLEEP_WITHOUT_BELL: Duration = Duration::from_micros(50);
-/// Progress steps of a thread, whether or not anything moved, from one time that it lets other threads in to the next.
+/// Progress steps after which a waiting thread lets other threads in, whether or not anything moved.
 const STEPS_BETWEEN_THREADS: u32 = 16;
 
-/// Calls that do not wait, from one look at the time to the next.
+/// Calls that do not wait (such as `MPI_Test`) from one look at the time to the next.
 const CALLS: u32 = 16;
-/// A program that makes as many in such a time waits by calling again and again.
+/// A program that makes that many calls within this time is waiting by calling again and again.
 const CALLS_WITHIN: Duration = Duration::from_micros(50);
 
 /// What to do before the next poll.
@@ -75,18 +75,18 @@ pub struct WaitPolicy {
     pub oversubscribed: bool,
     /// Ranks are on several hosts: polling may ask sockets, and a bell that watches them is slow.
     pub spans_hosts: bool,
-    /// Another rank was last seen waiting for the processor that runs us.
+    /// At the last look another rank was waiting on this very processor.
     pub shares: bool,
-    /// Times that a waiting thread has given way.
+    /// How often a waiting thread has yielded.
     yields: u32,
     /// Progress steps in a row in which calls that do not wait found nothing.
     vain: u32,
     /// Calls that do not wait, since the time was last looked at, which `called` is.
     calls: u32,
     called: Option<Instant>,
-    /// They come so fast that the program waits.
+    /// These calls come so fast that the program must be waiting.
     waits_by_calling: bool,
-    /// Waits for slots sleep at once, because others want the processors: so many have.
+    /// Other programs want the processors, so waits for slots sleep at once; the number of waits that have.
     loaded: Option<u32>,
     /// The last yields for a slot took long.
     suspects_load: bool,
@@ -106,16 +106,16 @@ pub struct SlotWait {
     yielding: bool,
 }
 
-/// What is known of a wait for slots at a poll in vain.
+/// The facts about a wait for slots after a poll in vain.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SlotFacts {
-    /// Data are so long that others work on them for a while.
+    /// The data are so long that other members work on them for a while.
     pub long: bool,
-    /// It waits for messages of other hosts.
+    /// The rank waits for messages of other hosts.
     pub crossing: bool,
-    /// Somebody it waits for was last seen on this very processor.
+    /// A rank that it waits for was last seen on this very processor.
     pub here: bool,
-    /// It waits for room, of which no bell tells.
+    /// The rank waits for room in its slots, which rings no bell.
     pub lacks_room: bool,
 }
 

@@ -1,10 +1,12 @@
 //! A blocking receive without a request.
 //!
-//! Most receives are waited for at once, and their message is the next to come. Such a receive
-//! needs no place in the table of requests and no entry in a queue: the arrival handler finds it
-//! in one variable and copies the message straight into the buffer. After some polls in vain the
-//! receive becomes an ordinary one. It is the youngest receive of its communicator all the time,
-//! so posted ones are asked first and no order is broken.
+//! Most programs wait for a receive at once, and its message is the next one to come. Such a receive needs no
+//! entry in the table of requests and none in the posted queue: it stands in one variable, where the packet
+//! handler finds it and copies the message straight into the buffer. After some polls in vain the receive
+//! becomes an ordinary one with a request. All that time it is the youngest receive of its communicator, so
+//! the posted receives are matched first, and the order of matching is kept.
+//!
+//! [`Process::recv_polling`] is the fast path, [`Process::recv_after_polling`] what follows it.
 
 use crate::comm::{Channel, Comm};
 use crate::datatype::Datatype;
@@ -19,21 +21,21 @@ use crate::status::Status;
 use hpvm_fm::{Broken, Rank, Transport};
 use std::sync::Arc;
 
-/// In place of a number of packets: the network is broken.
-const FAILED: usize = usize::MAX;
+/// Stands for a number of packets: the transport is broken.
+const BROKEN: usize = usize::MAX;
 
-/// How a direct receive ended.
+/// How a blocking receive without a request has ended.
 #[derive(Debug)]
 pub enum Received {
     /// The message is in the buffer.
     Done(Status),
-    /// As `Done`, but it was longer than the buffer.
+    /// As `Done`, but the message was longer than the buffer.
     Truncated(Status, Error),
-    /// It takes longer: an ordinary request.
+    /// The receive has become an ordinary one, with this request.
     Pending(ReqId),
 }
 
-/// The receive that waits, and what came for it.
+/// The receive that a thread polls for, and the message that came for it.
 #[derive(Debug)]
 pub(crate) struct BlockingReceive {
     state: State,
@@ -41,23 +43,23 @@ pub(crate) struct BlockingReceive {
     pattern: Pattern,
     buf: *mut u8,
     count: i64,
-    /// Where the elements begin and how many bytes they are, if they lie in one run: else null.
+    /// Where the elements begin if they lie in one run of memory, else null; and their packed bytes.
     run: *mut u8,
     capacity: u64,
-    /// No posted receive of the communicator has to be asked first.
+    /// The communicator has no posted receive, which would have to be matched first.
     first: bool,
-    /// The type in the hands of the waiting call, which outlives this.
+    /// The datatype. The polling call holds it for as long as it polls.
     ty: *const Datatype,
-    /// The same as the call holds it, and the communicator.
+    /// The polling call's references to the datatype and to the communicator.
     owners: (*const Arc<Datatype>, *const Arc<Comm>),
     /// Envelope and packed bytes of the message that came.
     src: Rank,
     tag: i32,
     len: u64,
     announced: Option<Box<Unexpected>>,
-    /// The request that it has become.
+    /// The request that the receive has become.
     request: Option<ReqId>,
-    /// What ended the polling.
+    /// The failure of the transport that ended the polling.
     broken: Option<Broken>,
 }
 
@@ -65,12 +67,13 @@ pub(crate) struct BlockingReceive {
 enum State {
     Idle,
     Waiting,
-    /// A whole message came and is in the buffer, which was long enough.
+    /// A whole message has come, fitted, and is in the buffer. No receive was posted before it.
     Plain,
-    /// A whole message came; of its `len` bytes as many as fit are in the buffer.
+    /// A whole message has come. As many of its `len` bytes as fit are in the buffer.
     Whole,
+    /// A message has been announced and has to be fetched.
     Announced,
-    /// It has become a request, because its message comes in fragments.
+    /// The receive has become a request, because its message comes in fragments.
     Request,
 }
 
@@ -98,14 +101,14 @@ impl Default for BlockingReceive {
 }
 
 impl BlockingReceive {
-    /// Whether a message is for the receive that waits. The first one is; a second is not.
+    /// Whether a message matches the receive that a thread polls for. Only the first such message does.
     #[inline(always)]
     pub fn accepts(&self, context: u32, src: Rank, tag: i32) -> bool {
         self.state == State::Waiting && self.context == context && self.pattern.accepts(src, tag)
     }
 
-    /// Takes a whole message if it is plainly for the receive that waits: nobody else has to be
-    /// asked, and a copy is all. False: it goes the ordinary way.
+    /// The fast path of an arrival: copies a whole message into the buffer if it matches, if no posted receive
+    /// goes first, and if the buffer is one run of memory and long enough. False: nothing has happened.
     #[inline(always)]
     fn takes(&mut self, src: Rank, imm: u64, data: &[u8]) -> bool {
         let (context, tag) = open_envelope(imm);
@@ -120,10 +123,10 @@ impl BlockingReceive {
         true
     }
 
-    /// Copies a message to the buffer of the receive that waits.
+    /// Copies a message that `accepts` has accepted into the buffer, as far as it fits.
     ///
     /// # Safety
-    /// `accepts` has said yes, so the call that set the receive is still waiting.
+    /// `accepts` has said yes, so the call that set the receive is still polling.
     #[inline(always)]
     pub unsafe fn land(&mut self, src: Rank, tag: i32, data: &[u8]) {
         // SAFETY: the waiting call holds the type and the buffer of `count` elements.
@@ -136,7 +139,7 @@ impl BlockingReceive {
         self.state = State::Whole;
     }
 
-    /// The receive that waits as an ordinary operation; `became` tells its request.
+    /// The receive as an ordinary operation, for which the caller makes a request and calls `promote`.
     ///
     /// # Safety
     /// As for `land`.
@@ -147,13 +150,13 @@ impl BlockingReceive {
         RecvOp { buf, count, ty, comm, context, pattern, transfer: None }
     }
 
-    /// The receive that waits has become a request.
-    pub fn became(&mut self, request: ReqId) {
+    /// The receive has become `request`.
+    pub fn promote(&mut self, request: ReqId) {
         self.request = Some(request);
         self.state = State::Request;
     }
 
-    /// The message of the receive that waits has to be fetched.
+    /// A message that matches has been announced; `recv_after_polling` fetches it.
     pub fn announce(&mut self, message: Unexpected) {
         self.announced = Some(Box::new(message));
         self.state = State::Announced;
@@ -161,15 +164,15 @@ impl BlockingReceive {
 }
 
 impl<T: Transport> Process<T> {
-    /// Waits for a message on `comm` that `pattern` accepts, polling up to `polls` times, if all goes
-    /// plainly: it comes whole and fits, and lies in one run. Gives its status. Whatever else there is
-    /// to be done is left to `recv_otherwise`, which has to be called with the same arguments when this
-    /// gives none. To be used while no other thread can start an operation.
+    /// Polls up to `polls` times for a message on `comm` that `pattern` accepts. Returns its status in the
+    /// simple case: the message came whole, no posted receive went first, and the buffer is one run of memory
+    /// and long enough. In every other case it returns nothing, and the caller has to call
+    /// `recv_after_polling` with the same arguments. Only while no other thread can start an operation.
     ///
     /// # Safety
     /// `m.buf` is valid for writes of `m.count` elements.
     #[inline(always)]
-    pub unsafe fn recv_plain(
+    pub unsafe fn recv_polling(
         &mut self,
         m: Incoming<'_>,
         comm: &Arc<Comm>,
@@ -192,34 +195,35 @@ impl<T: Transport> Process<T> {
         d.owners = (m.ty, comm);
         d.state = State::Waiting;
         for _ in 0..polls {
-            let packets = self.extract_direct();
+            let packets = self.extract_for_blocking();
             let d = &mut self.inbox.arrivals.blocking;
             if d.state == State::Plain {
                 d.state = State::Idle;
                 let source = comm.rank_of(d.src);
                 return Some(Status { source, tag: d.tag, bytes: d.len, cancelled: false });
             }
-            if d.state != State::Waiting || packets == FAILED {
+            if d.state != State::Waiting || packets == BROKEN {
                 break;
             }
             if packets == 0 && !self.inbox.onesided.do_posted(&mut self.fm) {
                 core::hint::spin_loop();
             }
-            // Functions of the program are run by the caller's ordinary wait.
-            if (self.deferred() && !self.computes.is_empty()) || self.has_fast_arrivals() {
+            // The program's own functions (reductions, handlers) are run by the caller's ordinary wait.
+            if (self.do_deferred() && !self.computes.is_empty()) || self.has_fast_arrivals() {
                 break;
             }
         }
         None
     }
 
-    /// What follows on `recv_plain` when that gave nothing.
+    /// Ends a receive for which `recv_polling` has returned nothing: takes what came, or makes the receive an
+    /// ordinary one.
     ///
     /// # Safety
     /// `m.buf` is valid for writes of `m.count` elements, and stays so until the request is
     /// complete if one is returned.
     #[inline(never)]
-    pub unsafe fn recv_otherwise(
+    pub unsafe fn recv_after_polling(
         &mut self,
         m: Incoming<'_>,
         comm: &Arc<Comm>,
@@ -227,7 +231,7 @@ impl<T: Transport> Process<T> {
     ) -> Result<Received, Broken> {
         let d = &mut self.inbox.arrivals.blocking;
         let state = core::mem::replace(&mut d.state, State::Idle);
-        // First of all: it may have come with the message, and is told once only.
+        // Before anything else: the transport reports a failure only once, maybe together with the message.
         if let Some(broken) = d.broken.take() {
             return Err(broken);
         }
@@ -251,11 +255,10 @@ impl<T: Transport> Process<T> {
         })
     }
 
-    /// As `extract`, with an eye on the message that is waited for; little at a time, but all that
-    /// has come of a message in fragments. `FAILED` when the network is broken, which `recv_otherwise`
-    /// tells.
+    /// Takes one packet, or all fragments that have come of one message, and tries the fast path of an arrival
+    /// first. Returns the number of packets, or `BROKEN`; `recv_after_polling` then reports the failure.
     #[inline(always)]
-    fn extract_direct(&mut self) -> usize {
+    fn extract_for_blocking(&mut self) -> usize {
         let inbox = &mut self.inbox;
         let packets = self.fm.extract(1, |src, head, data| {
             if head.handler == EAGER && inbox.arrivals.blocking.takes(src, head.imm, data) {
@@ -266,7 +269,7 @@ impl<T: Transport> Process<T> {
         });
         match packets {
             Ok(0) => 0,
-            Ok(packets) => match self.extracted() {
+            Ok(packets) => match self.after_extract() {
                 Ok(()) => packets,
                 Err(broken) => self.failed(broken),
             },
@@ -279,16 +282,16 @@ impl<T: Transport> Process<T> {
         let d = &mut self.inbox.arrivals.blocking;
         d.broken = Some(broken);
         if d.state == State::Plain {
-            // Not for `recv_plain` to end.
+            // So that `recv_polling` does not return the status and hide the failure.
             d.state = State::Whole;
         }
-        FAILED
+        BROKEN
     }
 
-    /// Receives a message that was kept.
+    /// Receives an unexpected message that has been taken out of the queue.
     ///
     /// # Safety
-    /// As for `recv_otherwise`.
+    /// As for `recv_after_polling`.
     unsafe fn recv_taken(
         &mut self,
         m: Incoming<'_>,

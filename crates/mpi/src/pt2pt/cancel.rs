@@ -100,7 +100,7 @@ pub(crate) fn answer<T: Transport>(p: &mut Process<T>, asked: Request) {
             let landing = Landing { memory, room: 0, len, cookie: 0 };
             // SAFETY: there is room for no byte, so none is written.
             unsafe { p.fm.transport_mut().stream_in(asked.src, asked.number, landing) };
-            p.take_ended();
+            p.complete_streams();
         }
     }
     let mut head = Head::single(CANCEL_ANSWER, asked.number);

@@ -1,8 +1,9 @@
-//! A long message that the receiver reads out of the sender's memory, in one copy and without its help
-//! (cross-memory attach).
+//! A long message that the receiver reads out of the sender's memory (cross-memory attach): one copy, without
+//! the sender's help.
 //!
-//! - start, finish: the handshake's ([`super::rendezvous`]): RTS, and FIN when all has been read.
-//! - advance: [`advance`] reads as much as one progress step may.
+//! - start, finish: those of the handshake ([`super::rendezvous`]): an RTS announces the message, and a FIN
+//!   tells the sender that all has been read.
+//! - advance: [`advance`] reads as many bytes as one progress step may copy.
 
 use crate::engine::buffer::Incoming;
 use crate::engine::process::Process;
@@ -11,10 +12,11 @@ use crate::pt2pt::rendezvous;
 use hpvm_coll::select::Copies;
 use hpvm_fm::{PeerMemoryError, Rank, Transport};
 
-/// Bytes that are read at a time for elements with holes.
+/// Bytes that are read at a time into the bounce buffer when the receive buffer has holes.
 const BOUNCE: u64 = 64 * 1024;
 
-/// Reads more of the first `want` bytes of the message of receive `id`.
+/// Goes on reading the first `want` bytes of the message of receive `id`, and ends the transfer when it has
+/// all of them.
 pub(crate) fn advance<T: Transport>(p: &mut Process<T>, id: ReqId, transfer: &Transfer, want: u64) {
     let bytes = (want - transfer.done).min(p.step_left);
     p.step_left -= bytes;
@@ -26,7 +28,7 @@ pub(crate) fn advance<T: Transport>(p: &mut Process<T>, id: ReqId, transfer: &Tr
     let outcome = unsafe { elements(transport, bounce, transfer.src, transfer.address, to, part) };
     let done = transfer.done + bytes;
     if outcome.is_err() || done == want {
-        return rendezvous::ended(p, id, transfer, want, outcome);
+        return rendezvous::after_read(p, id, transfer, want, outcome);
     }
     if let Some(transfer) = p.inbox.transfer_mut(id) {
         transfer.done = done;
@@ -35,8 +37,9 @@ pub(crate) fn advance<T: Transport>(p: &mut Process<T>, id: ReqId, transfer: &Tr
 }
 
 impl<T: Transport> Process<T> {
-    /// Whether a message of so many bytes is to be read out of the memory of `src`.
-    pub(crate) fn reads(&self, src: Rank, bytes: u64) -> bool {
+    /// Whether a message of so many bytes should be read out of the memory of `src` rather than copied twice:
+    /// as `hpvm tune` has measured, or as the transport says.
+    pub(crate) fn prefers_read(&self, src: Rank, bytes: u64) -> bool {
         let transport = self.fm.transport();
         let bytes = bytes.try_into().unwrap_or(i64::MAX);
         match self.select.copies(transport.size(), bytes) {

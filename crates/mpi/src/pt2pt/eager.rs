@@ -1,8 +1,8 @@
-//! A whole message in one packet, at once.
+//! A whole message in one packet, sent without a handshake.
 //!
 //! - start: [`start`] packs the message into the packet.
 //! - on packet: [`on_packet`] finds the receive, or keeps the message until there is one.
-//! - finish: [`finish`] copies it into the receive buffer.
+//! - finish: [`finish`] copies the message into the receive buffer.
 
 use crate::engine::buffer::{Outgoing, pack_all, unpack_all};
 use crate::engine::inbox::Inbox;
@@ -33,7 +33,7 @@ pub(crate) fn on_packet(inbox: &mut Inbox, src: Rank, head: Head, data: &[u8]) {
     match inbox.arrive(context, src, tag) {
         Some(id) => finish(inbox, id, src, tag, data),
         None if inbox.arrivals.blocking.accepts(context, src, tag) => {
-            // SAFETY: whoever set it waits for it, and its buffer lives meanwhile.
+            // SAFETY: the call that set it is still polling, and its buffer lives meanwhile.
             unsafe { inbox.arrivals.blocking.land(src, tag, data) };
             inbox.completions += 1;
         }
@@ -44,7 +44,7 @@ pub(crate) fn on_packet(inbox: &mut Inbox, src: Rank, head: Head, data: &[u8]) {
     }
 }
 
-/// The message is for receive `id`.
+/// The message matched receive `id`: copies it into the receive buffer and completes the receive.
 #[inline]
 pub(crate) fn finish(inbox: &mut Inbox, id: ReqId, src: Rank, tag: i32, data: &[u8]) {
     let Some(r) = inbox.requests.get_mut(id) else { return };

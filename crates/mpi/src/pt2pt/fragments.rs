@@ -1,16 +1,17 @@
 //! A message of some KiB in fragments that follow each other without being asked for (pipelined eager).
 //!
-//! In one packet it would be copied twice, one copy after the other. In fragments the receiver copies one
-//! while the sender writes the next, and no handshake comes before. `FRAGMENT_HEAD` carries envelope, length
-//! and a number; each `FRAGMENT` the number and the next bytes. The transport keeps them in order and needs
-//! one credit for all.
+//! In one packet the message would be copied twice, one copy after the other. In fragments the receiver
+//! copies one fragment while the sender writes the next, and no handshake comes before. A `FRAGMENT_HEAD`
+//! carries the envelope, the length and a number; each `FRAGMENT` carries the number and the next bytes. The
+//! transport keeps the fragments in order and needs one credit for all of them.
 //!
 //! - start: [`start`] hands all fragments to the transport.
-//! - on packet: [`on_packet`] finds the receive, or keeps what comes until there is one.
-//! - finish: [`finish`] gives an unexpected message to its receive; else the last fragment completes the receive.
+//! - on packet: [`on_packet`] finds the receive, or keeps the fragments until there is one. The last fragment
+//!   completes a receive that has matched.
+//! - finish: [`finish`] gives an unexpected message to a receive that is posted later.
 
 use crate::engine::buffer::{Outgoing, pack_part, unpack_part};
-use crate::engine::dispatch::blocking_receive;
+use crate::engine::dispatch::promote_blocking_receive;
 use crate::engine::inbox::Inbox;
 use crate::engine::matching::{Content, Unexpected};
 use crate::engine::process::Process;
@@ -18,13 +19,13 @@ use crate::engine::requests::ReqId;
 use crate::pt2pt::protocol::{FRAGMENT, FRAGMENT_HEAD, MAX_FRAGMENTED, MessageHead};
 use hpvm_fm::{Head, Rank, Transport};
 
-/// A message some fragments of which are missing, or that waits for its receive.
+/// A message in fragments that is incomplete, or that no receive has matched yet.
 #[derive(Debug)]
 pub(crate) struct Incomplete {
     src: Rank,
     number: u64,
     len: u64,
-    /// Bytes that have come.
+    /// Bytes that have come so far.
     done: u64,
     destination: Destination,
 }
@@ -33,13 +34,13 @@ pub(crate) struct Incomplete {
 enum Destination {
     /// The buffer of a receive.
     Receive(ReqId),
-    /// Memory of this process: nobody has asked for it yet.
+    /// Memory of the engine: no receive has matched yet.
     Unexpected(Vec<u8>),
-    /// Nobody will ask for it any more.
+    /// The bytes are thrown away: no receive can match any more.
     Nobody,
 }
 
-/// Sends a message in fragments. False: nothing has happened, because there is no credit or no room now.
+/// Sends a message in fragments. False: nothing has happened, because there is no credit or no frame now.
 ///
 /// # Safety
 /// `m.buf` is valid for reads of `m.count` elements.
@@ -76,7 +77,9 @@ fn on_head(inbox: &mut Inbox, src: Rank, imm: u64, data: &[u8]) {
         return inbox.violate(src, text);
     };
     let receive = match inbox.arrive(context, src, tag) {
-        None if inbox.arrivals.blocking.accepts(context, src, tag) => Some(blocking_receive(inbox)),
+        None if inbox.arrivals.blocking.accepts(context, src, tag) => {
+            Some(promote_blocking_receive(inbox))
+        }
         found => found,
     };
     let destination = match receive {
@@ -133,20 +136,20 @@ fn store(inbox: &mut Inbox, id: ReqId, at: u64, data: &[u8]) {
     unsafe { unpack_part(op.buf, op.count, &op.ty, at, &data[..fits]) };
 }
 
-/// Whose message in fragments receive `id` is getting, if it is.
+/// The sender of the message in fragments that receive `id` is getting, if it is getting one.
 pub(super) fn sender(inbox: &Inbox, id: ReqId) -> Option<Rank> {
     let gets =
         |m: &&Incomplete| matches!(m.destination, Destination::Receive(receive) if receive == id);
     inbox.arrivals.fragments.iter().find(gets).map(|m| m.src)
 }
 
-/// Receive `id` ends without the rest of its message, whose sender has died.
+/// The sender of receive `id`'s message has died: the receive ends without the rest of the message.
 pub(super) fn forget_receive(inbox: &mut Inbox, id: ReqId) {
     let gets = |m: &mut Incomplete| matches!(m.destination, Destination::Receive(receive) if receive == id);
     inbox.arrivals.fragments.extract_if(.., gets).for_each(drop);
 }
 
-/// Receive `id` takes message `number` of `len` bytes, of which some or all have come.
+/// Receive `id` takes an unexpected message: `number` of `len` bytes, of which some or all have come.
 #[cold]
 pub(crate) fn finish(inbox: &mut Inbox, id: ReqId, (src, tag): (Rank, i32), len: u64, number: u64) {
     inbox.matched(id, src, tag);

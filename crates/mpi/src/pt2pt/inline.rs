@@ -1,16 +1,16 @@
-//! A short message in a slot: what most messages are, and so little code that it becomes part of
-//! `MPI_Send`.
+//! A short message in a slot of the receiver's ring. Most messages are such; the code is small enough to be
+//! compiled into `MPI_Send`.
 //!
 //! - start: [`start`] copies the message into the receiver's slot. Nothing is left to be done.
-//! - on packet, finish: as of any whole message ([`super::eager`]); or the receive that waits takes it,
-//!   before anybody else is asked ([`super::blocking`]).
+//! - on packet, finish: those of [`super::eager`], because the packet is the same. A blocking receive that
+//!   polls takes the message directly ([`super::blocking`]).
 
 use crate::engine::buffer::Outgoing;
 use crate::engine::process::Process;
 use crate::pt2pt::protocol::{self, EAGER};
 use hpvm_fm::{Head, Rank, Transport};
 
-/// Sends `m` if it fits in a slot, lies in one run of memory, and nothing that was sent before waits. False:
+/// Sends `m` if it fits in a slot, lies in one run of memory, and no earlier send to `dst` waits. False:
 /// nothing has happened.
 ///
 /// # Safety
@@ -27,21 +27,21 @@ pub(super) unsafe fn start<T: Transport>(
     if bytes > p.fm.limits().inline as u64 {
         return false;
     }
-    if p.backlog.blocks(dst) {
+    if p.backlog.bars_inline(dst) {
         // SAFETY: the caller's promise; it fits.
-        return unsafe { counted(p, m, bytes, dst, protocol::envelope(context, tag)) };
+        return unsafe { start_counted(p, m, bytes, dst, protocol::envelope(context, tag)) };
     }
     // SAFETY: the caller's promise; it fits.
-    unsafe { push(p, m, bytes, dst, protocol::envelope(context, tag)) }
+    unsafe { send_inline(p, m, bytes, dst, protocol::envelope(context, tag)) }
 }
 
-/// The same in a process that counts what it sends: there every message comes here, also one that could simply go out.
+/// The same in a process that counts what it sends to whom. Such a process sends every short message here.
 ///
 /// # Safety
-/// As for [`push`].
+/// As for [`send_inline`].
 #[cold]
 #[inline(never)]
-pub(super) unsafe fn counted<T: Transport>(
+pub(super) unsafe fn start_counted<T: Transport>(
     p: &mut Process<T>,
     m: Outgoing<'_>,
     bytes: u64,
@@ -52,20 +52,21 @@ pub(super) unsafe fn counted<T: Transport>(
         return false;
     }
     // SAFETY: the caller's promise.
-    let sent = unsafe { push(p, m, bytes, dst, envelope) };
+    let sent = unsafe { send_inline(p, m, bytes, dst, envelope) };
     if sent {
-        // Afterwards: the receiver need not wait for it.
+        // Counted after the send, so that the receiver does not wait for the counting.
         p.count_sent(dst, 1, bytes);
     }
     sent
 }
 
-/// Sends `m` of `bytes` bytes, which fit in a slot, if it lies in one run of memory and there is a credit for it.
+/// Sends `m`, whose `bytes` bytes fit in a slot, if it lies in one run of memory and there is a credit.
+/// False: nothing has happened.
 ///
 /// # Safety
 /// `m.buf` is valid for reads of `m.count` elements.
 #[inline(always)]
-pub(super) unsafe fn push<T: Transport>(
+pub(super) unsafe fn send_inline<T: Transport>(
     p: &mut Process<T>,
     m: Outgoing<'_>,
     bytes: u64,

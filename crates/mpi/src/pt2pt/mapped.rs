@@ -1,9 +1,9 @@
-//! A long message out of memory that its sender has mapped for its host (`MPI_Alloc_mem`): the receiver
-//! copies it straight from there.
+//! A long message in memory of `MPI_Alloc_mem`, which all ranks of the host can map: the receiver copies it
+//! straight from there, without a system call.
 //!
-//! - start, finish: the handshake's ([`super::rendezvous`]): the RTS tells the address, FIN that the copy is
-//!   made.
-//! - advance: [`advance`] copies as much as one progress step may.
+//! - start, finish: those of the handshake ([`super::rendezvous`]): the RTS tells the address, and the FIN says
+//!   that the copy is made.
+//! - advance: [`advance`] copies as many bytes as one progress step may copy.
 
 use crate::engine::buffer::unpack_part;
 use crate::engine::process::Process;
@@ -12,11 +12,12 @@ use crate::pt2pt::rendezvous;
 use hpvm_fm::Transport;
 use hpvm_wire::counters::add;
 
-/// Copies more of the first `want` bytes of the message of receive `id`.
+/// Goes on copying the first `want` bytes of the message of receive `id`, and ends the transfer when it has
+/// all of them.
 pub(crate) fn advance<T: Transport>(p: &mut Process<T>, id: ReqId, transfer: &Transfer, want: u64) {
     let Some(from) = p.fm.transport_mut().mapped(transfer.src, transfer.address, want) else {
-        // It was mapped a moment ago, and is not unmapped while this process lives.
-        return rendezvous::ended(
+        // Can't happen: the memory was mapped when this method was chosen, and is never unmapped.
+        return rendezvous::after_read(
             p,
             id,
             transfer,

@@ -1,11 +1,11 @@
 //! Point-to-point communication (MPI 5.0, chapter 3).
 //!
-//! Every call here starts something and returns. Ranks and tags have been checked by the caller;
-//! `MPI_PROC_NULL` never gets here.
+//! Every call here starts an operation and returns; none blocks. The caller has checked ranks and tags,
+//! and has dealt with `MPI_PROC_NULL`.
 //!
-//! [`select`] chooses how a message travels. Each way is a file with the same parts: start, on packet,
-//! finish, and advance where one progress step is not enough. [`rendezvous`] is the handshake that the ways
-//! of announced messages share. [`blocking`] is a receive that needs no request.
+//! [`select`] chooses the method by which a message travels. Each method is one file with the same parts:
+//! start, on packet, finish, and advance where one progress step is not enough. [`rendezvous`] is the
+//! handshake that all methods for announced messages share. [`blocking`] is a receive that needs no request.
 
 pub mod blocking;
 pub(crate) mod cancel;
@@ -37,14 +37,14 @@ use hpvm_wire::counters::add;
 use select::{SendFacts, SendMethod, select_send};
 use std::sync::Arc;
 
-/// What is under way of messages that come.
+/// Incoming messages that are under way, by method.
 #[derive(Default)]
 pub(crate) struct Arrivals {
-    /// The receive that a thread waits for right now, if it has no request.
+    /// The blocking receive that a thread polls for right now, which has no request.
     pub blocking: blocking::BlockingReceive,
-    /// Messages in fragments of which some are missing, or nobody has received them.
+    /// Messages in fragments that are incomplete, or that no receive has matched yet.
     pub fragments: Vec<fragments::Incomplete>,
-    /// Messages that are copied together with their senders.
+    /// Split copies: messages that this process and their senders copy together.
     pub split: split_copy::SplitCopies,
 }
 
@@ -57,17 +57,18 @@ pub enum Mode {
     Buffered,
 }
 
-/// A started operation.
+/// What a call that starts an operation returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Started {
-    /// It is complete already and has no request.
+    /// The operation is complete already and has no request.
     Done,
     Pending(ReqId),
 }
 
 impl<T: Transport> Process<T> {
-    /// Sends a message that fits in a slot, in standard mode, if that can be done at once: what
-    /// `send` would do, and little enough to become part of its caller.
+    /// The fast path of a standard send: sends `m` inline if it fits in a slot and can go out at once.
+    /// False: nothing has happened, and the caller goes on with [`Process::send`]. Small enough to be
+    /// compiled into the caller.
     ///
     /// # Safety
     /// `m.buf` is valid for reads of `m.count` elements.
@@ -83,7 +84,8 @@ impl<T: Transport> Process<T> {
         unsafe { inline::start(self, m, dst, context, tag) }
     }
 
-    /// Starts a send to process `dst`.
+    /// Starts a send to process `dst`. Never blocks. With a `parent` the send is a part of that request,
+    /// which is told of its end.
     ///
     /// # Safety
     /// `m.buf` stays valid for reads of `m.count` elements until the operation is complete.
@@ -100,23 +102,23 @@ impl<T: Transport> Process<T> {
         let envelope = protocol::envelope(context, tag);
         // SAFETY: the caller's promises.
         unsafe {
-            if self.backlog.holds(dst) {
-                return self.send_held(m, dst, envelope, mode, parent);
+            if self.backlog.needs_slow_path(dst) {
+                return self.send_slow_path(m, dst, envelope, mode, parent);
             }
-            if self.send_now(m, dst, envelope, mode) {
+            if self.try_send(m, dst, envelope, mode) {
                 return Started::Done;
             }
-            self.send_later(m, dst, envelope, mode, parent)
+            self.send_with_request(m, dst, envelope, mode, parent)
         }
     }
 
-    /// Starts a send that is to be counted, or to queue behind others.
+    /// Starts a send that has to be counted, or has to queue behind earlier sends to `dst`.
     ///
     /// # Safety
     /// As for `send`.
     #[cold]
     #[inline(never)]
-    unsafe fn send_held(
+    unsafe fn send_slow_path(
         &mut self,
         m: Outgoing<'_>,
         dst: Rank,
@@ -128,25 +130,26 @@ impl<T: Transport> Process<T> {
         let short = mode == Mode::Standard && bytes <= self.fm.limits().inline as u64;
         // SAFETY: the caller's promises.
         let started = unsafe {
-            if short && inline::counted(self, m, bytes, dst, envelope) {
+            if short && inline::start_counted(self, m, bytes, dst, envelope) {
                 return Started::Done;
             }
-            match !self.backlog.queues(dst) && self.send_now(m, dst, envelope, mode) {
+            match !self.backlog.has_queued(dst) && self.try_send(m, dst, envelope, mode) {
                 true => Started::Done,
-                false => self.send_later(m, dst, envelope, mode, parent),
+                false => self.send_with_request(m, dst, envelope, mode, parent),
             }
         };
-        // Afterwards: the receiver need not wait for it.
+        // Counted after the send, so that the receiver does not wait for the counting.
         self.count_sent(dst, 1, bytes);
         started
     }
 
-    /// Sends a message that need not be announced, if there is room and a credit for it.
+    /// Sends the whole message at once, if its method is one without an announcement, and if there is a
+    /// credit and a buffer for it. False: nothing has happened.
     ///
     /// # Safety
     /// `m.buf` is valid for reads of `m.count` elements.
     #[inline(always)]
-    unsafe fn send_now(&mut self, m: Outgoing<'_>, dst: Rank, envelope: u64, mode: Mode) -> bool {
+    unsafe fn try_send(&mut self, m: Outgoing<'_>, dst: Rank, envelope: u64, mode: Mode) -> bool {
         let bytes = m.packed_size();
         let facts = self.send_facts(m, dst, mode);
         // SAFETY: the caller's promise.
@@ -165,13 +168,14 @@ impl<T: Transport> Process<T> {
         }
     }
 
-    /// What the choice of a way depends on. Of a short message nobody asks for all of it.
+    /// The facts that the sender's choice depends on. For a short message only its length matters, so the
+    /// facts that take time to find out keep their defaults.
     #[inline(always)]
     fn send_facts(&self, m: Outgoing<'_>, dst: Rank, mode: Mode) -> SendFacts {
         let limits = self.fm.limits();
         let known = SendFacts {
             mode,
-            xoff: self.backlog.is_off(dst),
+            xoff: self.backlog.has_sent_xoff(dst),
             one_run: true,
             inline: limits.inline as u64,
             packet: limits.packet as u64,
@@ -185,31 +189,32 @@ impl<T: Transport> Process<T> {
         }
         let transport = self.fm.transport();
         let fragments = transport.max_fragmented(dst);
-        // Only then does it matter.
+        // Whether the receiver reads is looked up only where it changes the choice.
         let unasked = fragments != 0 && bytes <= self.thresholds.max_unasked;
         SendFacts {
             one_run: m.ty.as_run(m.count).is_some(),
             fragments,
             stream: transport.can_open(dst, bytes),
-            read: unasked && self.is_read(m, dst),
+            read: unasked && self.receiver_reads(m, dst),
             ..known
         }
     }
 
-    /// Whether the receiver of `m` reads it out of our memory when it is announced. A message to
-    /// ourselves goes without being asked for as long as it may: nobody could receive meanwhile.
+    /// Whether the receiver would read `m` out of our memory if it were announced. Not for a message to
+    /// ourselves: while we send, nobody could receive it, so it goes unannounced up to the full limit.
     #[cold]
-    fn is_read(&self, m: Outgoing<'_>, dst: Rank) -> bool {
+    fn receiver_reads(&self, m: Outgoing<'_>, dst: Rank) -> bool {
         let own = dst == self.fm.transport().rank();
-        !own && m.ty.as_run(m.count).is_some() && self.reads(dst, m.packed_size())
+        !own && m.ty.as_run(m.count).is_some() && self.prefers_read(dst, m.packed_size())
     }
 
-    /// Makes a request for a send that has to wait for something.
+    /// Makes a request for a send that can't be completed by this call, and starts it if nothing is queued
+    /// before it.
     ///
     /// # Safety
     /// As for `send`.
     #[cold]
-    unsafe fn send_later(
+    unsafe fn send_with_request(
         &mut self,
         m: Outgoing<'_>,
         dst: Rank,
@@ -220,11 +225,11 @@ impl<T: Transport> Process<T> {
         // SAFETY: the caller's promise.
         let op = unsafe { self.send_op(m, dst, envelope, mode) };
         let id = self.inbox.requests.insert(Operation::Send(op), parent);
-        if self.backlog.queues(dst) || launch(self, id).is_err() {
+        if self.backlog.has_queued(dst) || start_queued_send(self, id).is_err() {
             self.backlog.add_send(dst, id);
         }
         match self.inbox.requests.get(id) {
-            // Done already: only an eager send that found its credit at the second try.
+            // Complete after all: an eager send that found a credit at this second try.
             Some(r) if r.done && parent.is_none() => {
                 self.inbox.requests.remove(id);
                 Started::Done
@@ -234,7 +239,7 @@ impl<T: Transport> Process<T> {
         }
     }
 
-    /// What is kept of a send that has to wait.
+    /// The record of a send that has to wait. A buffered send gets its copy of the message here.
     ///
     /// # Safety
     /// `m.buf` is valid for reads of `m.count` elements.
@@ -271,7 +276,8 @@ impl<T: Transport> Process<T> {
         op
     }
 
-    /// Starts a receive of a message on `comm` that `pattern` accepts.
+    /// Starts a receive of a message on `comm` that `pattern` accepts: takes an unexpected message, or posts
+    /// the receive. Never blocks.
     ///
     /// # Safety
     /// `m.buf` stays valid for writes of `m.count` elements until the operation is complete.
@@ -295,7 +301,7 @@ impl<T: Transport> Process<T> {
         id
     }
 
-    /// Receives a message that was kept and has been taken out of the queue, as by a matched probe.
+    /// Receives a message that a matched probe has taken out of the unexpected queue.
     ///
     /// # Safety
     /// As for `recv`.
@@ -310,7 +316,7 @@ impl<T: Transport> Process<T> {
         unsafe { self.recv_arrived(m, comm, message) }
     }
 
-    /// Receives a message that has just come and was never kept, or is no more.
+    /// Receives a message that is not in the unexpected queue: it has just come, or was taken out.
     ///
     /// # Safety
     /// As for `recv`.
@@ -341,7 +347,7 @@ impl<T: Transport> Process<T> {
         receive_arrived(self, id, message);
     }
 
-    /// What `MPI_Iprobe` sees now; calls for `progress` first are the caller's.
+    /// The message that `MPI_Iprobe` finds in the unexpected queue. The caller makes progress first.
     pub fn probe(&mut self, comm: &Comm, pattern: Pattern) -> Option<Status> {
         let message = self.inbox.table(comm.context(Channel::User)).peek(pattern)?;
         Some(Status {
@@ -352,16 +358,16 @@ impl<T: Transport> Process<T> {
         })
     }
 
-    /// Messages that came before their receive, so far: a probe that finds nothing sees whether another one
-    /// may find something.
+    /// Number of messages so far that came before their receive. If it has not changed since a probe in
+    /// vain, another probe is in vain, too.
     #[inline(always)]
     pub fn arrived_unexpected(&self) -> u64 {
         self.inbox.unexpected_total()
     }
 
-    /// Takes packets until a message has come that `pattern` accepts, or nothing more comes, or as many
-    /// packets as one progress step takes have come. To be called when others have just come: a program
-    /// that probes for one message would else see a packet a call.
+    /// Takes packets until a message has come that `pattern` accepts, or no more packets come, or as many
+    /// have come as one progress step takes. To be called when a probe has found other messages: otherwise
+    /// a program that probes for one message would get only one packet further with each call.
     #[cold]
     pub fn probe_further(
         &mut self,
@@ -383,13 +389,13 @@ impl<T: Transport> Process<T> {
         self.inbox.table(comm.context(Channel::User)).take(pattern)
     }
 
-    /// Cancels a receive that has not matched, or a send that is not complete (`MPI_Cancel`). True: it has
-    /// ended. A send may end as cancelled later, when its receiver has answered.
+    /// Cancels a receive that has not matched, or a send that is not complete (`MPI_Cancel`). True: the
+    /// operation has ended. A send may still end as cancelled later, when its receiver has answered.
     pub fn cancel(&mut self, id: ReqId) -> bool {
         self.inbox.withdraw(id) || cancel::start(self, id)
     }
 
-    /// Whether the cancelling of a send waits for this very process, which progress steps end.
+    /// Whether a cancelled send is one to this very process, so that our own progress steps end it.
     pub fn cancels_own_send(&self, id: ReqId) -> bool {
         cancel::asks_itself(self, id)
     }
@@ -403,14 +409,16 @@ impl<T: Transport> Process<T> {
     }
 }
 
-/// Sends the first packet of send `id`, or opens its stream; completes it if that is all.
-pub(crate) fn launch<T: Transport>(p: &mut Process<T>, id: ReqId) -> Result<(), Stall> {
+/// Starts a send that has a request: sends its first packet or opens its stream, and completes the request
+/// if nothing is left to be done.
+pub(crate) fn start_queued_send<T: Transport>(p: &mut Process<T>, id: ReqId) -> Result<(), Stall> {
     let Some(Operation::Send(op)) = p.inbox.requests.get(id).map(|r| &r.op) else {
         return Ok(());
     };
     let m = Outgoing { buf: op.buf, count: op.count, ty: &op.ty };
     let mode = if op.synchronous { Mode::Synchronous } else { Mode::Standard };
-    // What had to wait goes in packets: it is late already, and its receiver has enough to do.
+    // Without fragments: the message is late already, and its receiver is busy, so the two copies would
+    // not overlap.
     let facts = SendFacts { fragments: 0, ..p.send_facts(m, op.dst, mode) };
     match select_send(m.packed_size(), &facts, &p.thresholds) {
         SendMethod::Inline | SendMethod::Eager | SendMethod::Fragments => {

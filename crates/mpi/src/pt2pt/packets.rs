@@ -1,10 +1,11 @@
-//! A long message in packets that its receiver has asked for, because nobody may or should read the
-//! sender's memory.
+//! A long message in `DATA` packets, which its receiver has asked for by a CTS. For messages that can't be
+//! read out of the sender's memory, or should not be.
 //!
 //! - start: [`start`], when the CTS has come.
 //! - advance: [`advance`] sends as many packets as there are credits and buffers for.
 //! - on packet: [`on_packet`] stores the bytes.
-//! - finish: the last packet completes the receive, and at the sender the send, without a FIN.
+//! - finish: the last packet completes the send when it goes out, and the receive when it comes. There is no
+//!   FIN.
 
 use crate::engine::backlog::InPackets;
 use crate::engine::buffer::{Outgoing, pack_part, packed_size};
@@ -15,12 +16,12 @@ use crate::pt2pt::protocol::DATA;
 use crate::pt2pt::select::ReceiveMethod;
 use hpvm_fm::{Head, Rank, Transport};
 
-/// The receiver, whose request is `receiver`, has asked for the message of send `id`.
+/// The receiver has asked for the message of send `id`; `receiver` is the number of its request.
 pub(crate) fn start<T: Transport>(p: &mut Process<T>, id: ReqId, receiver: u64) {
     p.backlog.packets.push(InPackets { request: id, receiver, position: 0 });
 }
 
-/// Sends more of all such messages. True when something went out.
+/// Goes on sending all such messages. True when something went out.
 pub(crate) fn advance<T: Transport>(p: &mut Process<T>) -> bool {
     let mut moved = false;
     let mut index = 0;
@@ -63,7 +64,7 @@ fn push<T: Transport>(p: &mut Process<T>, index: usize) -> bool {
             p.fm.send_fragments(op.dst, None, head, n as usize, fill).is_ok()
         };
         if !in_fragments {
-            // There may be room for a packet.
+            // No frames for several fragments: there may be one for a packet.
             n = packet.min(left);
             let bypass = p.fm.transport().stores_are_slow(op.dst);
             if p.fm.send(op.dst, head, n as usize, |out| fill(at, out, bypass)).is_err() {

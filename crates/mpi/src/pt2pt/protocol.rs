@@ -9,18 +9,18 @@
 //! | `CTS` | sender's request | receiver's request | send it in `DATA` packets, or as a stream if `aux` is `AS_STREAM` |
 //! | `DATA` | receiver's request | the next bytes | |
 //! | `FIN` | sender's request | | the receiver has it all |
-//! | `XOFF`, `XON` | a number | | announce every message, too much is kept; no more so |
-//! | `SPLIT_REQUEST` | sender's request | [`SplitRequest`] | the receiver reads the message; the sender may write from its end |
-//! | `SPLIT_DONE` | receiver's request | first of the parts that it could not write, and the one behind the last, 4 bytes each; 0: none | the sender has written the last part that was missing, or could not write these |
+//! | `XOFF`, `XON` | a number | | too many unexpected messages are kept: announce every message; that is over |
+//! | `SPLIT_REQUEST` | sender's request | [`SplitRequest`] | the receiver reads the message from its beginning; the sender may write it from its end |
+//! | `SPLIT_DONE` | receiver's request | a range of parts that the sender could not write: first and end, 4 bytes each; 0: none | the sender has written the last part that was missing, or could not write these |
 //! | `WINDOW` | context id and code | | a notice of a window ([`crate::rma::notice`]) |
-//! | `CANCEL` | envelope | sender's request | forget the message if no receive has it |
-//! | `CANCEL_ANSWER` | sender's request | | it is forgotten if `aux` is `FORGOTTEN`, else a receive has it |
+//! | `CANCEL` | envelope | sender's request | forget the message if no receive has matched it |
+//! | `CANCEL_ANSWER` | sender's request | | the message is forgotten if `aux` is `FORGOTTEN`, else a receive has matched it |
 //! | `STREAM_HEAD` | envelope | [`MessageHead`], whose number is the sender's request | a message is ready, and comes in a stream |
 //!
-//! Which message goes how is in [`super::select`]. A transport that has streams makes the `STREAM_HEAD`
-//! packet itself when the sender opens the stream; the receiver only says where the bytes belong. Where no
-//! stream can be opened yet an RTS announces the message, and the receiver asks for a stream. The transport
-//! tells both sides the end.
+//! [`super::select`] chooses the method for each message. A transport that has streams makes the
+//! `STREAM_HEAD` packet itself when the sender opens a stream; the receiver only says where the bytes go.
+//! Where no stream can be opened yet, an RTS announces the message and the receiver asks for a stream. The
+//! transport tells both sides when the stream has ended.
 
 use hpvm_fm::handler_id;
 
@@ -48,7 +48,7 @@ pub const MAX_FRAGMENTED: u64 = 64 * 1024;
 pub const WITH_DATA: u16 = 1;
 /// `aux` of a CTS that asks for a stream.
 pub const AS_STREAM: u16 = 1;
-/// `aux` of a CANCEL_ANSWER of who will not receive the message.
+/// `aux` of a CANCEL_ANSWER that says that the message will not be received.
 pub const FORGOTTEN: u16 = 1;
 
 /// Context id and tag in one word.
@@ -100,7 +100,7 @@ pub struct SplitRequest {
     pub name: u32,
     /// Bytes of the message that the receiver has room for.
     pub want: u64,
-    /// Where in the receiver's memory they belong.
+    /// Address of the receive buffer, in the receiver's memory.
     pub to: u64,
     /// The receiver's request, for SPLIT_DONE.
     pub receive: u64,
@@ -153,7 +153,7 @@ impl MessageHead {
     }
 }
 
-/// The word in a CTS.
+/// The word in a CTS, a SPLIT_DONE or a CANCEL.
 pub fn read_word(data: &[u8]) -> Option<u64> {
     data.first_chunk::<8>().map(|w| u64::from_le_bytes(*w))
 }

@@ -1,12 +1,12 @@
-//! The handshake of messages that are announced: RTS, CTS, FIN. How the bytes move in between is up to
+//! The handshake of announced messages: RTS, CTS, FIN. How the bytes move in between is the business of
 //! [`super::direct_read`], [`super::mapped`], [`super::split_copy`], [`super::packets`] and
-//! [`super::stream`]; each of them knows this file and none of the others.
+//! [`super::stream`]; each of these uses this file and none of the others.
 //!
 //! - start: [`start`] sends the RTS.
 //! - on packet: an RTS finds its receive ([`matched`]) or is kept; a CTS lets the sender send; a FIN completes
 //!   the send.
-//! - finish: [`finish`] sends the FIN and completes the receive; [`ended`] does what follows on an attempt to
-//!   read the sender's memory.
+//! - finish: [`finish`] sends the FIN and completes the receive; [`after_read`] decides what follows an
+//!   attempt to read the sender's memory.
 
 use crate::engine::buffer::{Outgoing, pack_all, unpack_all};
 use crate::engine::dispatch::Deferred;
@@ -18,7 +18,7 @@ use crate::error::{Class, Error};
 use crate::pt2pt::protocol::{self, AS_STREAM, CTS, FIN, RTS, Rts, WITH_DATA};
 use hpvm_fm::{Head, PeerMemoryError, Rank, Stall, Transport};
 
-/// Announces the message of send `id`; `with_data`: it comes along.
+/// Announces the message of send `id`. The RTS carries the message itself if `with_data`.
 pub(super) fn start<T: Transport>(
     p: &mut Process<T>,
     id: ReqId,
@@ -72,11 +72,12 @@ fn on_rts(inbox: &mut Inbox, src: Rank, head: Head, data: &[u8]) {
         data: with_data.then(|| rest.into()),
         stream_opened: false,
     };
-    announced(inbox, context, src, tag, announcement);
+    on_announcement(inbox, context, src, tag, announcement);
 }
 
-/// A message has been announced.
-pub(super) fn announced(
+/// A message has been announced, by an RTS or by the opening of a stream: finds its receive, or keeps the
+/// announcement.
+pub(super) fn on_announcement(
     inbox: &mut Inbox,
     context: u32,
     src: Rank,
@@ -95,7 +96,8 @@ pub(super) fn announced(
     }
 }
 
-/// An announced message for the receive `id`: its transfer is put on the list.
+/// An announced message has matched receive `id`. Its transfer goes on the list that progress steps work
+/// through; how it is fetched is chosen there.
 pub(crate) fn matched(inbox: &mut Inbox, id: ReqId, src: Rank, tag: i32, a: Announcement) {
     inbox.matched(id, src, tag);
     let Some(op) = inbox.recv_op(id) else { return };
@@ -113,14 +115,14 @@ pub(crate) fn matched(inbox: &mut Inbox, id: ReqId, src: Rank, tag: i32, a: Anno
         let fits = (data.len() as u64).min(op.packed_size()) as usize;
         // SAFETY: the program gave a buffer of `count` elements; `fits` is at most their size.
         unsafe { unpack_all(op.buf, op.count, &op.ty, &data[..fits]) };
-        // Nothing is left to be moved.
+        // Nothing is left to fetch.
         transfer.done = a.len;
     }
     op.transfer = Some(Box::new(transfer));
     inbox.transfers.push_back(id);
 }
 
-/// The receiver wants our message, in packets or as a stream.
+/// CTS: the receiver asks for our message, in packets or as a stream.
 fn on_cts(inbox: &mut Inbox, src: Rank, head: Head, data: &[u8]) {
     let id = ReqId::from_number(head.imm);
     let theirs = protocol::read_word(data);
@@ -142,7 +144,7 @@ fn on_cts(inbox: &mut Inbox, src: Rank, head: Head, data: &[u8]) {
     }
 }
 
-/// The receiver has our message.
+/// FIN: the receiver has our message, so the send is complete.
 fn on_fin(inbox: &mut Inbox, src: Rank, ours: u64) {
     let id = ReqId::from_number(ours);
     match inbox.requests.get_mut(id).map(|r| &mut r.op) {
@@ -154,21 +156,22 @@ fn on_fin(inbox: &mut Inbox, src: Rank, ours: u64) {
     }
 }
 
-/// Asks the sender of the message of receive `id` to send it.
-pub(crate) fn ask<T: Transport>(p: &mut Process<T>, id: ReqId, transfer: &Transfer, aux: u16) {
+/// Asks the sender of receive `id`'s message to send it: in packets, or as a stream if `aux` says so.
+pub(crate) fn send_cts<T: Transport>(p: &mut Process<T>, id: ReqId, transfer: &Transfer, aux: u16) {
     let mut cts = Head::single(CTS, transfer.request);
     cts.aux = aux;
     p.send_control(transfer.src, cts, id.number());
 }
 
-/// The bytes of receive `id` are in its buffer, as many as fit.
+/// The message of receive `id` is in its buffer, as far as it fits: tells the sender, and completes the
+/// receive.
 pub(crate) fn finish<T: Transport>(p: &mut Process<T>, id: ReqId, transfer: &Transfer) {
     p.send_control(transfer.src, Head::single(FIN, transfer.request), 0);
     p.inbox.finish_receive(id, transfer.len);
 }
 
-/// `want` bytes have been read from the sender's memory, or have not.
-pub(super) fn ended<T: Transport>(
+/// What follows an attempt to read `want` bytes of the sender's memory, which has ended with `outcome`.
+pub(super) fn after_read<T: Transport>(
     p: &mut Process<T>,
     id: ReqId,
     transfer: &Transfer,
@@ -178,14 +181,14 @@ pub(super) fn ended<T: Transport>(
     match outcome {
         Ok(()) => finish(p, id, transfer),
         Err(PeerMemoryError::NotPermitted) => {
-            // Another way is chosen for it, from the beginning.
+            // The transfer begins again, and another method is chosen for it.
             if let Some(transfer) = p.inbox.transfer_mut(id) {
                 (transfer.done, transfer.method, transfer.unreadable) = (0, None, true);
             }
             p.inbox.transfers.push_front(id);
         }
-        // The launcher says which process died, and ends the job. A word of ours would stand beside
-        // that, or instead of it.
+        // The launcher says which process died, and ends the job. An error message of ours would only
+        // compete with that.
         Err(PeerMemoryError::Gone) => {}
         Err(PeerMemoryError::Failed(errno)) => {
             p.send_control(transfer.src, Head::single(FIN, transfer.request), 0);
@@ -194,7 +197,7 @@ pub(super) fn ended<T: Transport>(
     }
 }
 
-/// The error of one who could not read `bytes` bytes in the memory of `process`.
+/// The error when `bytes` bytes in the memory of `process` could not be read.
 #[cold]
 pub(crate) fn unreadable(process: Rank, bytes: u64, errno: i32) -> Error {
     let why = std::io::Error::from_raw_os_error(errno);

@@ -1,9 +1,10 @@
-//! Which way a message travels: two pure functions over one table of thresholds.
+//! The method by which a message travels: two pure functions over one table of thresholds.
 //!
-//! The sender chooses by [`select_send`] when a send starts. What it announces the receiver fetches, by
-//! [`select_receive`], when the receive has matched. Both look at the message's length, at facts about the
-//! peer, the host and the layout of the elements, and at [`Thresholds`], which `hpvm tune`'s tables
-//! override and `hpvm info` prints. Each way is a file beside this one.
+//! The sender chooses by [`select_send`] when a send starts. If it announces the message, the receiver
+//! chooses by [`select_receive`] how to fetch it, when the receive has matched. Both functions look at the
+//! message's length, at facts about the peer, the host and the layout of the elements, and at
+//! [`Thresholds`]. `hpvm info` prints the thresholds, and the tables of `hpvm tune` override them. Each
+//! method is a file beside this one.
 
 use super::Mode;
 
@@ -13,7 +14,7 @@ const KIB: u64 = 1024;
 /// value, the largest one that makes sense, and what it limits.
 macro_rules! thresholds {
     ($($(#[doc = $text:literal])+ $field:ident, $name:literal, $value:expr, $max:expr;)+) => {
-        /// Lengths, in bytes, at which another way is chosen. The same on all ranks of a job.
+        /// Lengths, in bytes, at which the method changes. The same on all ranks of a job.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub struct Thresholds {
             $($(#[doc = $text])+ pub $field: u64,)+
@@ -60,45 +61,45 @@ macro_rules! thresholds {
 }
 
 thresholds! {
-    /// Shortest message whose way depends on more than its length: shorter ones are nowhere worth a stream
-    /// or fragments, so nobody asks for what that would depend on.
+    /// Shortest message whose method depends on more than its length. Below it neither a stream nor
+    /// fragments ever pay, so a send does not look up the facts that they depend on.
     min_choice, "min-choice", 4 * KIB + 1, 16 * KIB;
     /// Shortest message in fragments. A shorter one is copied faster in one packet: the second copy cannot
     /// overlap enough of the first to pay for the second frame.
     min_fragments, "min-fragments", 8 * KIB + 1, u64::MAX;
-    /// Longest message that goes out in fragments without being asked for. From there on the handshake
-    /// costs little beside the copies.
+    /// Longest message that goes out in fragments without a handshake. Above it the handshake costs little
+    /// beside the copies.
     max_unasked, "max-unasked", 64 * KIB, super::protocol::MAX_FRAGMENTED;
-    /// The same where the receiver reads the sender's memory: from here on one copy and three small
-    /// packets take less time than two copies that overlap.
+    /// The same where the receiver could read the sender's memory: above it one copy and three small packets
+    /// take less time than two copies that overlap.
     max_unasked_beside_read, "max-unasked-beside-read", 16 * KIB, super::protocol::MAX_FRAGMENTED;
-    /// Shortest message that sender and receiver copy together, from both ends: the sender has to be asked,
-    /// and to answer, and what it has copied lies in its own cache.
+    /// Shortest message that sender and receiver copy together, from both ends. Below it the question to the
+    /// sender costs more than its help brings, and what the sender copies ends up in the sender's cache.
     min_split_copy, "min-split-copy", 512 * KIB, u64::MAX;
-    /// Most bytes of long messages that are copied in one progress step: so long nobody else gets the
-    /// engine. A MiB takes about 100 µs, beside which a step costs nothing.
+    /// Most bytes of long messages that one progress step copies; meanwhile no other thread gets the engine.
+    /// Copying a MiB takes about 100 µs, beside which the cost of a step does not count.
     max_step, "max-step", 1024 * KIB, u64::MAX;
-    /// Bytes that all senders together may leave at a process before their receives are called.
+    /// Bytes of unexpected messages, from all senders together, that a process keeps.
     quota, "quota", 64 * 1024 * KIB, u64::MAX;
     /// Least share of that for one sender.
     min_quota, "min-quota", 256 * KIB, u64::MAX;
 }
 
-/// What the choice of the sender depends on, beside the length.
+/// What the sender's choice depends on, beside the length.
 #[derive(Clone, Copy, Debug)]
 pub struct SendFacts {
     pub mode: Mode,
-    /// The receiver has too many messages that nobody asks for (XOFF).
+    /// The receiver keeps too many unexpected messages of ours and has sent XOFF.
     pub xoff: bool,
     /// The elements lie in one run of memory.
     pub one_run: bool,
-    /// Longest message in a slot, and in a packet.
+    /// Bytes of the longest message that fits in a slot, and in a packet.
     pub inline: u64,
     pub packet: u64,
-    /// Longest message that the transport takes in fragments to this peer; 0: none. Not where ranks
-    /// share processors: nobody copies while the sender writes.
+    /// Bytes of the longest message that the transport takes in fragments to this peer; 0: none. It is 0
+    /// where ranks share processors, because the receiver does not copy while the sender writes.
     pub fragments: u64,
-    /// A stream to this peer can be opened: it is on another host, and the message is long enough.
+    /// A stream to this peer can be opened: the peer is on another host, and the message is long enough.
     pub stream: bool,
     /// The receiver would read the message out of our memory.
     pub read: bool,
@@ -115,7 +116,7 @@ pub enum SendMethod {
     Fragments,
     /// As a stream of the transport ([`super::stream`]).
     Stream,
-    /// Announced ([`super::rendezvous`]); with the message itself if that fits.
+    /// Announced by an RTS ([`super::rendezvous`]), which carries the message itself if `with_data`.
     Announced { with_data: bool },
 }
 
@@ -140,7 +141,7 @@ pub fn select_send(len: u64, facts: &SendFacts, t: &Thresholds) -> SendMethod {
     SendMethod::Announced { with_data }
 }
 
-/// What the choice of the receiver depends on, beside the length.
+/// What the receiver's choice depends on, beside the length.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceiveFacts {
     /// The sender has opened a stream.
@@ -149,33 +150,33 @@ pub struct ReceiveFacts {
     pub one_run_there: bool,
     /// That memory is mapped here, and copying from there is worth while.
     pub mapped: bool,
-    /// Reading the sender's memory is permitted, and faster than two copies.
+    /// Reading the sender's memory is permitted, and one copy is faster than two.
     pub read: bool,
-    /// The sender may write here meanwhile: the receive buffer is one run of memory, ranks do not share
-    /// processors, and neither side has another such message to copy.
+    /// The sender may write into the receive buffer meanwhile: the buffer is one run of memory, ranks do not
+    /// share processors, and this process has no long message of its own for others to read.
     pub split: bool,
-    /// The transport has streams for such a message from this peer.
+    /// The transport has streams for a message of this length from this peer.
     pub stream: bool,
 }
 
 /// How an announced message is fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReceiveMethod {
-    /// Nothing is to be moved: the message is empty or has come with its announcement.
+    /// Nothing is left to move: the message is empty, or came with its announcement.
     Nothing,
     /// Copied out of mapped memory ([`super::mapped`]).
     Mapped,
     /// Read out of the sender's memory ([`super::direct_read`]).
     DirectRead,
-    /// The same, while the sender writes the other end ([`super::split_copy`]).
+    /// The receiver reads from the beginning while the sender writes from the end ([`super::split_copy`]).
     SplitCopy,
     /// In packets that the sender is asked for ([`super::packets`]).
     Packets,
-    /// As a stream of the transport, asked for if it has not been opened ([`super::stream`]).
+    /// As a stream of the transport ([`super::stream`]); if the sender has not opened it, the receiver asks.
     Stream,
 }
 
-/// How an announced message is fetched, of which the receiver has room for `want` bytes.
+/// How the receiver fetches the first `want` bytes of an announced message, as many as it has room for.
 pub fn select_receive(want: u64, facts: &ReceiveFacts, t: &Thresholds) -> ReceiveMethod {
     if facts.stream_opened {
         ReceiveMethod::Stream

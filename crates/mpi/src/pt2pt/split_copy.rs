@@ -1,14 +1,16 @@
 //! A long message that receiver and sender copy at the same time, from both ends.
 //!
-//! The receiver opens one of its control blocks ([`hpvm_wire::split_copy`]) and asks the sender to write. Then
-//! both copy parts until none is left: a sender that is busy elsewhere comes too late, and the receiver has
-//! copied everything. When a part of the sender's is the last, it says so (SPLIT_DONE); the receiver ends
-//! every transfer by the FIN that it would send anyway.
+//! The receiver opens one of its control blocks ([`hpvm_wire::split_copy`]) and asks the sender to write
+//! (SPLIT_REQUEST). Then both claim parts of the message and copy them until none is left. A sender that
+//! computes outside MPI claims nothing, and the receiver copies everything. If the part that is finished last
+//! is one of the sender's, the sender says so (SPLIT_DONE). The receiver ends the transfer by a FIN, as it
+//! ends a direct read.
 //!
 //! - start: [`start`], at the receiver, opens a block, asks the sender, and begins to read.
-//! - on packet: a SPLIT_REQUEST lets the sender [`write`]; a SPLIT_DONE is checked ([`check`]) before the
-//!   receiver believes it ([`on_done`]).
-//! - advance: [`read`] and [`write`] copy as much as one progress step may, and remember for the next how far they came.
+//! - on packet: after a SPLIT_REQUEST the sender begins to [`write_parts`]. A SPLIT_DONE is checked against the
+//!   control block ([`check_done`]) before the receiver acts on it ([`apply_done`]).
+//! - advance: [`read_parts`] and [`write_parts`] copy as much as one progress step may, and put themselves on
+//!   the list of deferred work for the next step.
 //! - finish: when the last part has been copied, the receiver closes the block and says FIN
 //!   ([`super::rendezvous`]).
 
@@ -22,17 +24,18 @@ use core::ops::Range;
 use hpvm_fm::{Head, PeerMemoryError, Rank, Transport};
 use hpvm_wire::split_copy::{self, End, SPLIT_COPIES};
 
-/// Messages of ours that are copied together with their senders.
+/// The split copies of messages that this process receives.
 #[derive(Debug, Default)]
 pub(crate) struct SplitCopies {
     open: [Option<Open>; SPLIT_COPIES],
-    /// Somebody was not permitted to write to our memory: nobody is asked again.
+    /// A sender was not permitted to write to our memory: no sender is asked again.
     refused: bool,
-    /// What senders have said and nobody has checked yet.
+    /// SPLIT_DONE packets that have come and have not been checked yet, with their senders.
     unchecked: Vec<(Rank, Done)>,
 }
 
-/// A SPLIT_DONE: of the message of block `index`, `undone` could not be copied; nothing: all is there.
+/// A SPLIT_DONE: of the message of block `index` the sender could not copy the parts `undone`. If `undone` is
+/// empty, the whole message is there.
 #[derive(Clone, Debug)]
 pub(crate) struct Done {
     index: usize,
@@ -40,7 +43,8 @@ pub(crate) struct Done {
 }
 
 impl SplitCopies {
-    /// Senders are about to finish all that may be open: better to wait than to copy alone.
+    /// Whether all control blocks are in use. Their senders will finish soon, so the next transfer waits for
+    /// a block rather than being copied by this process alone.
     #[inline]
     pub fn are_all_open(&self) -> bool {
         self.open.iter().all(Option::is_some)
@@ -53,18 +57,18 @@ impl SplitCopies {
 
 #[derive(Clone, Copy, Debug)]
 struct Open {
-    /// The receive, and how the sender knows the block.
+    /// The receive, and the name of the block for this message, which the sender claims parts by.
     id: ReqId,
     name: u32,
     want: u64,
-    /// Where the message belongs.
+    /// Where in the receive buffer the message goes.
     to: *mut u8,
     failed: Option<PeerMemoryError>,
-    /// The sender has said what it had to say.
-    heard: bool,
+    /// The sender's SPLIT_DONE has come.
+    done_received: bool,
 }
 
-/// What a receiver asks its sender.
+/// A SPLIT_REQUEST as the sender keeps it: who asks, for which send, and what.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request {
     src: Rank,
@@ -72,15 +76,16 @@ pub(crate) struct Request {
     request: SplitRequest,
 }
 
-/// Receive `id` ends without the parts that its sender has claimed and died with. Its block serves other messages.
+/// The sender of receive `id`'s message has died with parts that it had claimed: the receive ends without
+/// them. Its block may serve other messages.
 pub(super) fn forget(inbox: &mut Inbox, id: ReqId) {
     let open = inbox.arrivals.split.open.iter_mut();
     open.filter(|open| open.is_some_and(|open| open.id == id)).for_each(|open| *open = None);
 }
 
-/// Whether the message of receive `id`, which can be read, may also be written by its sender.
+/// Whether the sender of receive `id`'s message, which can be read, may also write to the receive buffer.
 pub(crate) fn is_possible<T: Transport>(p: &mut Process<T>, id: ReqId) -> bool {
-    // In an exchange both have a copy of their own to do.
+    // In an exchange each side has a long message of its own to read, and no time to help.
     let Some(index) = p.inbox.arrivals.split.free().filter(|_| p.inbox.offered == 0) else {
         return false;
     };
@@ -88,8 +93,8 @@ pub(crate) fn is_possible<T: Transport>(p: &mut Process<T>, id: ReqId) -> bool {
     one_run && p.fm.transport().split_copy(p.fm.rank(), index).is_some()
 }
 
-/// Copies the first `want` bytes of receive `id` together with their sender. False: nothing has
-/// happened.
+/// Begins to copy the first `want` bytes of receive `id`'s message together with the sender. False: nothing
+/// has happened.
 pub(crate) fn start<T: Transport>(
     p: &mut Process<T>,
     id: ReqId,
@@ -105,7 +110,7 @@ pub(crate) fn start<T: Transport>(
         return false;
     };
     p.inbox.arrivals.split.open[index] =
-        Some(Open { id, name, want, to, failed: None, heard: false });
+        Some(Open { id, name, want, to, failed: None, done_received: false });
     let request = SplitRequest {
         name,
         index: index as u32,
@@ -115,15 +120,20 @@ pub(crate) fn start<T: Transport>(
     };
     let head = Head::single(SPLIT_REQUEST, transfer.request);
     let write = |out: &mut [u8]| request.write(out);
-    // Without a credit nobody comes to write, and we read all of it.
+    // If there is no credit, the sender is not asked, and we read the whole message.
     let _ = p.fm.send(transfer.src, head, SplitRequest::BYTES, write);
-    read(p, index, None);
+    read_parts(p, index, None);
     true
 }
 
-/// Reads parts of the message of block `index`, first of all `undone`, as many as one progress step may copy
-/// and at least one, and ends the transfer if none is missing then.
-pub(crate) fn read<T: Transport>(p: &mut Process<T>, index: usize, undone: Option<Range<u32>>) {
+/// Reads parts of the message of block `index`: first `undone`, which the sender could not write, then parts
+/// that nobody has claimed. Copies as much as one progress step may, at least one part, and ends the transfer
+/// if no part is missing then.
+pub(crate) fn read_parts<T: Transport>(
+    p: &mut Process<T>,
+    index: usize,
+    undone: Option<Range<u32>>,
+) {
     let Some(mut open) = p.inbox.arrivals.split.open[index] else { return };
     let Some((transfer, _)) = p.inbox.transfer(open.id) else { return };
     let (me, mut copied) = (p.fm.rank(), 0);
@@ -140,7 +150,7 @@ pub(crate) fn read<T: Transport>(p: &mut Process<T>, index: usize, undone: Optio
         };
         copied += part.end - part.start;
         let bytes = split_copy::bytes(open.want, &part);
-        // After a failure the rest is claimed all the same, so that nobody copies it.
+        // After a failure we go on claiming, so that the sender copies no more.
         if open.failed.is_none() {
             let from = transfer.address.wrapping_add(bytes.start);
             let to = open.to.wrapping_add(bytes.start as usize);
@@ -159,18 +169,18 @@ pub(crate) fn read<T: Transport>(p: &mut Process<T>, index: usize, undone: Optio
     }
 }
 
-/// All parts have been copied or given up.
+/// Ends the transfer of block `index`: all parts have been copied or given up.
 fn close<T: Transport>(p: &mut Process<T>, index: usize) {
     let Some(open) = p.inbox.arrivals.split.open[index].take() else { return };
     let Some((transfer, _)) = p.inbox.transfer(open.id) else { return };
     let outcome = open.failed.map_or(Ok(()), Err);
-    rendezvous::ended(p, open.id, &transfer, open.want, outcome);
+    rendezvous::after_read(p, open.id, &transfer, open.want, outcome);
 }
 
-/// Writes parts of a message of ours to its receiver, as many as one progress step may copy.
-pub(crate) fn write<T: Transport>(p: &mut Process<T>, called: Request) {
+/// Writes parts of a message of ours into the receive buffer, as many as one progress step may copy.
+pub(crate) fn write_parts<T: Transport>(p: &mut Process<T>, called: Request) {
     let Request { src, send, request } = called;
-    // It may have copied everything meanwhile.
+    // The send may be complete: the receiver may have copied everything meanwhile.
     let Some(Operation::Send(op)) = p.inbox.requests.get(send).map(|r| &r.op) else { return };
     let Some((first, _)) = op.ty.as_run(op.count) else { return };
     let from = op.buf.wrapping_offset(first as isize);
@@ -207,14 +217,15 @@ pub(crate) fn write<T: Transport>(p: &mut Process<T>, called: Request) {
     }
 }
 
-/// Looks whether what senders say of split copies is so.
-pub(crate) fn check<T: Transport>(p: &mut Process<T>) {
+/// Compares what senders have said of split copies (SPLIT_DONE) with the control blocks: a false statement is
+/// a violation of the protocol, a true one is acted on in this progress step.
+pub(crate) fn check_done<T: Transport>(p: &mut Process<T>) {
     for (src, done) in core::mem::take(&mut p.inbox.arrivals.split.unchecked) {
         let Done { index, undone } = done.clone();
         let block = p.fm.transport().split_copy(p.fm.rank(), index);
-        let open = p.inbox.arrivals.split.open[index].as_mut().filter(|open| !open.heard);
+        let open = p.inbox.arrivals.split.open[index].as_mut().filter(|open| !open.done_received);
         let is_so = block.zip(open).is_some_and(|(block, open)| {
-            open.heard = true;
+            open.done_received = true;
             let all = split_copy::units(open.want);
             match undone {
                 Range { start: 0, end: 0 } => block.is_finished(all),
@@ -230,23 +241,23 @@ pub(crate) fn check<T: Transport>(p: &mut Process<T>) {
     }
 }
 
-/// The sender of a message has finished the last part, or could not write some.
-pub(crate) fn on_done<T: Transport>(p: &mut Process<T>, Done { index, undone }: Done) {
+/// A SPLIT_DONE has been found true: ends the transfer, or reads what the sender could not write.
+pub(crate) fn apply_done<T: Transport>(p: &mut Process<T>, Done { index, undone }: Done) {
     if undone.is_empty() {
         return close(p, index);
     }
     p.inbox.arrivals.split.refused = true;
-    read(p, index, Some(undone));
+    read_parts(p, index, Some(undone));
 }
 
 pub(crate) fn on_packet(inbox: &mut Inbox, src: Rank, head: Head, data: &[u8]) {
     match head.handler {
         SPLIT_REQUEST => on_request(inbox, src, head.imm, data),
-        _ => on_said_done(inbox, src, head.imm, data),
+        _ => on_split_done(inbox, src, head.imm, data),
     }
 }
 
-/// The receiver of a message of ours asks us to copy from its end.
+/// SPLIT_REQUEST: the receiver of a message of ours asks us to copy from the message's end.
 fn on_request(inbox: &mut Inbox, src: Rank, ours: u64, data: &[u8]) {
     let send = ReqId::from_number(ours);
     match (inbox.requests.get(send).map(|r| &r.op), SplitRequest::read(data)) {
@@ -265,8 +276,9 @@ fn on_request(inbox: &mut Inbox, src: Rank, ours: u64, data: &[u8]) {
     }
 }
 
-/// The sender of a message has copied the last part of it, or could not.
-fn on_said_done(inbox: &mut Inbox, src: Rank, ours: u64, data: &[u8]) {
+/// SPLIT_DONE: the sender of a message has written the last part of it, or could not write some parts. It is
+/// checked later, because only the transport knows the control block.
+fn on_split_done(inbox: &mut Inbox, src: Rank, ours: u64, data: &[u8]) {
     let id = ReqId::from_number(ours);
     let open = &inbox.arrivals.split.open;
     let index = open.iter().position(|o| o.as_ref().is_some_and(|o| o.id == id));

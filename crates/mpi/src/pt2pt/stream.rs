@@ -1,11 +1,12 @@
 //! A long message as a stream of the transport, between hosts.
 //!
-//! The transport moves the bytes by itself between the two programs' buffers, and tells when it does not
-//! need them any more. What is left to do here is to say where the bytes lie and where they belong.
+//! The transport moves the bytes by itself from the sender's buffer to the receive buffer, and says when it
+//! needs neither any more. This file only tells it where the bytes lie and where they go.
 //!
-//! - start: [`start`] lets the transport announce and send the message; [`start_asked`] one that was
-//!   announced by an RTS, when the receiver asks for a stream.
-//! - on packet: [`on_packet`] finds the receive of a stream, [`receive`] says where it belongs.
+//! - start: [`start`] lets the transport announce and send the message. If the message was announced by an RTS,
+//!   [`start_asked`] lets the transport send it when the receiver asks for a stream.
+//! - on packet: [`on_packet`] finds the receive of a stream, and [`post_landing`] tells the transport where the
+//!   bytes go.
 //! - finish: [`finish`], when the transport says that a stream has ended.
 
 use crate::datatype::Datatype;
@@ -19,7 +20,7 @@ use crate::pt2pt::{cancel, rendezvous};
 use hpvm_fm::{Head, Holes, Landing, Memory, Rank, Streamed, Transport};
 use std::sync::Arc;
 
-/// Elements of a program whose bytes are not one run.
+/// A program's buffer whose elements do not lie in one run of memory.
 struct Elements {
     buf: *mut u8,
     count: i64,
@@ -40,7 +41,7 @@ impl Holes for Elements {
 }
 
 /// The memory of `count` elements at `buf`.
-fn memory(buf: *mut u8, count: i64, ty: &Arc<Datatype>) -> Memory {
+fn memory_of(buf: *mut u8, count: i64, ty: &Arc<Datatype>) -> Memory {
     match ty.as_run(count) {
         Some((first, _)) => Memory::Run(buf.wrapping_offset(first as isize)),
         None => Memory::Holes(Box::new(Elements { buf, count, ty: ty.clone() })),
@@ -49,9 +50,10 @@ fn memory(buf: *mut u8, count: i64, ty: &Arc<Datatype>) -> Memory {
 
 /// Lets the transport announce and send the message of send `id`.
 pub(super) fn start<T: Transport>(p: &mut Process<T>, id: ReqId) {
-    let Some((dst, from, len)) = source(p, id) else { return };
+    let Some((dst, from, len)) = begin(p, id) else { return };
     let Some(Operation::Send(op)) = p.inbox.requests.get(id).map(|r| &r.op) else { return };
-    // That the bytes of a synchronous message have come means that it has been received.
+    // A synchronous send completes when its bytes have arrived, so these must not travel before the
+    // message has been received.
     let (head, unasked) = (Head::single(STREAM_HEAD, op.envelope), !op.synchronous);
     let (stream, source) = ((id.number(), head), (from, len));
     // SAFETY: the program keeps its buffer until the request completes, which only `finish` lets it do.
@@ -60,7 +62,7 @@ pub(super) fn start<T: Transport>(p: &mut Process<T>, id: ReqId) {
 
 /// Lets the transport send the message of send `id`, for which the receiver has asked.
 pub(crate) fn start_asked<T: Transport>(p: &mut Process<T>, id: ReqId) {
-    let Some((dst, from, len)) = source(p, id) else { return };
+    let Some((dst, from, len)) = begin(p, id) else { return };
     if !has_streams(p, dst) {
         return p.inbox.fail(id, no_streams(dst));
     }
@@ -73,35 +75,40 @@ fn has_streams<T: Transport>(p: &Process<T>, peer: Rank) -> bool {
     p.fm.transport().can_stream(peer, u64::MAX)
 }
 
-/// Destination, memory and length of send `id`, which is streamed from now on.
-fn source<T: Transport>(p: &mut Process<T>, id: ReqId) -> Option<(Rank, Memory, u64)> {
+/// Marks send `id` as streamed. Returns its destination, its memory and its length.
+fn begin<T: Transport>(p: &mut Process<T>, id: ReqId) -> Option<(Rank, Memory, u64)> {
     match p.inbox.requests.get_mut(id).map(|r| &mut r.op) {
         Some(Operation::Send(op)) => {
             op.streaming = true;
-            let from = memory(op.buf.cast_mut(), op.count, &op.ty);
+            let from = memory_of(op.buf.cast_mut(), op.count, &op.ty);
             Some((op.dst, from, op.packed_size()))
         }
         _ => None,
     }
 }
 
-/// Says where the stream of receive `id` belongs. False: there are no streams, and the receive has failed.
-pub(crate) fn receive<T: Transport>(p: &mut Process<T>, id: ReqId, transfer: &Transfer) -> bool {
+/// Tells the transport where the bytes of receive `id`'s stream go. False: there are no streams, and the
+/// receive has failed.
+pub(crate) fn post_landing<T: Transport>(
+    p: &mut Process<T>,
+    id: ReqId,
+    transfer: &Transfer,
+) -> bool {
     if !has_streams(p, transfer.src) {
         p.inbox.fail(id, no_streams(transfer.src));
         return false;
     }
     let Some(op) = p.inbox.recv_op(id) else { return false };
     let landing = Landing {
-        memory: memory(op.buf, op.count, &op.ty),
+        memory: memory_of(op.buf, op.count, &op.ty),
         room: op.packed_size().min(transfer.len),
         len: transfer.len,
         cookie: id.number(),
     };
     // SAFETY: the program keeps its buffer until the request completes, after `streamed`.
     unsafe { p.fm.transport_mut().stream_in(transfer.src, transfer.request, landing) };
-    // All of it may have come with its announcement.
-    p.take_ended();
+    // All bytes may have come already, unasked.
+    p.complete_streams();
     true
 }
 
@@ -112,7 +119,7 @@ fn no_streams(peer: Rank) -> Error {
     Error::new(Class::Other, text)
 }
 
-/// A message that comes in a stream.
+/// STREAM_HEAD: a message has been announced that comes in a stream.
 pub(crate) fn on_packet(inbox: &mut Inbox, src: Rank, head: Head, data: &[u8]) {
     let Some((context, tag)) = inbox.checked_context(src, head.imm) else { return };
     let Some(MessageHead { len, number }) = MessageHead::read(data) else {
@@ -120,10 +127,10 @@ pub(crate) fn on_packet(inbox: &mut Inbox, src: Rank, head: Head, data: &[u8]) {
     };
     let message =
         Announcement { len, address: 0, request: number, data: None, stream_opened: true };
-    rendezvous::announced(inbox, context, src, tag, message);
+    rendezvous::on_announcement(inbox, context, src, tag, message);
 }
 
-/// A stream has ended.
+/// The transport says that a stream has ended: completes the receive, or the send.
 pub(crate) fn finish(inbox: &mut Inbox, ended: Streamed) {
     match ended {
         Streamed::Came(cookie) => {

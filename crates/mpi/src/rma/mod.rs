@@ -1,6 +1,5 @@
-//! Windows (MPI 5.0, chapter 12): what may be done when, which bytes of one rank go to which of another, which
-//! accesses meet. Nothing here moves data, waits or knows handles: `hpvm-onesided` moves, and the C interface
-//! waits.
+//! Windows (MPI 5.0, chapter 12): which calls are allowed when, which bytes of one rank go to which of another, and which
+//! accesses conflict. Nothing here moves data, waits or knows handles: `hpvm-onesided` moves data, and the C interface waits.
 
 pub mod conflicts;
 pub mod epoch;

@@ -1,5 +1,5 @@
-//! What ranks of a window tell each other beside the operations: a packet without payload that names the window by
-//! its context id. Notices need no order among each other: each is counted, or answers another.
+//! Notices: what ranks of a window tell each other beside the operations. A notice is a packet without payload that names the
+//! window by its context id. Notices may overtake each other: each is counted, or answers another one.
 
 use crate::comm::CONTEXTS;
 use crate::engine::inbox::Inbox;

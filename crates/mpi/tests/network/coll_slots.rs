@@ -1,7 +1,7 @@
 //! Collectives over collective slots, on communicators that follow each other on one context.
 
 use crate::harness::{P, Part, Shared, ended, hash};
-use hpvm_mpi::coll::shm::{MAX_SLOT, Shm, ShmCollective, Sides, What};
+use hpvm_mpi::coll::shm::{BlockBuffers, CollArgs, MAX_SLOT, ShmCollective, ShmOperation};
 use hpvm_mpi::coll::{Combine, Plan, Root};
 use hpvm_mpi::datatype::{Datatype, TypeRef};
 use hpvm_mpi::op::{Op, Predef};
@@ -50,14 +50,14 @@ type Instead = (Plan, &'static Arc<Comm>);
 
 #[derive(Debug)]
 enum Under {
-    Shm(Box<(Shm<'static>, Option<Instead>)>),
+    ShmOperation(Box<(ShmOperation<'static>, Option<Instead>)>),
     Messages(ReqId),
 }
 
 impl Under {
     fn poll(&mut self, p: &mut P) -> hpvm_mpi::error::Result<bool> {
         match self {
-            Under::Shm(under) => {
+            Under::ShmOperation(under) => {
                 let (call, plan) = &mut **under;
                 if !call.poll(p)? {
                     return Ok(false);
@@ -79,7 +79,7 @@ impl Under {
     /// slots and messages that are to come ring, and whoever finds that it may go on does not sleep.
     fn wakes(&self, p: &P) -> bool {
         match self {
-            Under::Shm(under) => {
+            Under::ShmOperation(under) => {
                 let m = &under.0;
                 m.lacks_room() || m.is_crossing() || m.awaits(p, |_| true) || m.is_ready(p)
             }
@@ -232,7 +232,7 @@ fn begin(p: &mut P, comm: &Arc<Comm>, shared: &Shared, number: u64, sum: &Arc<Op
     let mut sent: Box<[u64]> = (0..count * n).map(|i| value(me, i)).collect();
     let mut recv: Box<[u64]> = vec![7; (count * n) as usize].into();
     let ty = u64s();
-    let sides = |recv: &mut [u64]| Sides {
+    let buffers = |recv: &mut [u64]| BlockBuffers {
         send: (!in_place).then_some(if absolute {
             core::ptr::null()
         } else {
@@ -245,7 +245,7 @@ fn begin(p: &mut P, comm: &Arc<Comm>, shared: &Shared, number: u64, sum: &Arc<Op
         recv_ty: TypeRef::new(ty),
     };
     let sums = || (0..count).map(|i| (0..n).map(|m| value(m, i)).sum()).collect::<Vec<u64>>();
-    let reduce = |root: Option<u32>, sent: &mut [u64], recv: &mut [u64]| What::Reduce {
+    let reduce = |root: Option<u32>, sent: &mut [u64], recv: &mut [u64]| CollArgs::Reduce {
         root,
         // A program without elements may have no buffers.
         send: if count == 0 || in_place && root.is_none_or(|r| u64::from(r) == me) {
@@ -262,15 +262,15 @@ fn begin(p: &mut P, comm: &Arc<Comm>, shared: &Shared, number: u64, sum: &Arc<Op
     };
     let combine = Combine { count: count as i64, ty: u64s(), op: sum };
     let incoming = |buf: *mut u8| Incoming { buf, count: count as i64, ty: u64s() };
-    let (what, expected) = match h(4) % 8 {
-        0 => (What::Barrier, Vec::new()),
+    let (args, expected) = match h(4) % 8 {
+        0 => (CollArgs::Barrier, Vec::new()),
         1 => {
             if u64::from(root) == me {
                 recv.copy_from_slice(&sent);
             }
             let buf = recv.as_mut_ptr().cast();
-            let what = What::Bcast { root, buf, count: count as i64, ty: TypeRef::new(ty) };
-            (what, (0..count).map(|i| value(root.into(), i)).collect())
+            let args = CollArgs::Bcast { root, buf, count: count as i64, ty: TypeRef::new(ty) };
+            (args, (0..count).map(|i| value(root.into(), i)).collect())
         }
         2 => {
             let expected = if u64::from(root) == me { sums() } else { Vec::new() };
@@ -281,49 +281,49 @@ fn begin(p: &mut P, comm: &Arc<Comm>, shared: &Shared, number: u64, sum: &Arc<Op
             let own = (me * count) as usize;
             recv[own..own + count as usize].copy_from_slice(&sent[..count as usize]);
             let all = (0..n).flat_map(|m| (0..count).map(move |i| (m, i)));
-            (What::Allgather(sides(&mut recv)), all.map(|(m, i)| value(m, i)).collect())
+            (CollArgs::Allgather(buffers(&mut recv)), all.map(|(m, i)| value(m, i)).collect())
         }
         5 => {
             recv.copy_from_slice(&sent);
             let all = (0..n).flat_map(|m| (0..count).map(move |i| (m, me * count + i)));
-            (What::Alltoall(sides(&mut recv)), all.map(|(m, i)| value(m, i)).collect())
+            (CollArgs::Alltoall(buffers(&mut recv)), all.map(|(m, i)| value(m, i)).collect())
         }
         6 => {
             let own = (me * count) as usize;
             recv[own..own + count as usize].copy_from_slice(&sent[..count as usize]);
             let all = (0..n).flat_map(|m| (0..count).map(move |i| (m, i)));
             let at_root = u64::from(root) == me;
-            let mut sides = sides(&mut recv);
-            if !at_root && sides.send.is_none() {
-                sides.send = Some(sent.as_ptr().cast());
-                (sides.send_count, sides.send_ty) = (count as i64, TypeRef::new(ty));
+            let mut buffers = buffers(&mut recv);
+            if !at_root && buffers.send.is_none() {
+                buffers.send = Some(sent.as_ptr().cast());
+                (buffers.send_count, buffers.send_ty) = (count as i64, TypeRef::new(ty));
             }
             let expected = all.map(|(m, i)| value(m, i)).filter(|_| at_root).collect();
-            (What::Gather { root, sides }, expected)
+            (CollArgs::Gather { root, buffers }, expected)
         }
         _ => {
-            let mut sides = sides(&mut recv);
+            let mut buffers = buffers(&mut recv);
             let in_place = in_place && u64::from(root) == me;
-            if sides.send.is_none() {
-                sides.send = Some(sent.as_ptr().cast());
-                (sides.send_count, sides.send_ty) = (count as i64, TypeRef::new(ty));
+            if buffers.send.is_none() {
+                buffers.send = Some(sent.as_ptr().cast());
+                (buffers.send_count, buffers.send_ty) = (count as i64, TypeRef::new(ty));
             }
             let all = (0..count).map(|i| value(root.into(), me * count + i));
             let expected = all.filter(|_| !in_place).collect();
-            (What::Scatter { root, sides, in_place }, expected)
+            (CollArgs::Scatter { root, buffers, in_place }, expected)
         }
     };
-    let bytes = match &what {
-        What::Barrier => 1,
-        What::Alltoall(_) => 8 * count * n,
-        What::Scatter { .. } => 8 * count * (n - 1),
+    let bytes = match &args {
+        CollArgs::Barrier => 1,
+        CollArgs::Alltoall(_) => 8 * count * n,
+        CollArgs::Scatter { .. } => 8 * count * (n - 1),
         _ => 8 * count,
     };
-    let plan = plan_of(p, comm, &what, combine, incoming);
+    let plan = plan_of(p, comm, &args, combine, incoming);
     // SAFETY: the buffers are boxed and kept beside the call; so is the communicator.
     unsafe {
         let comm: &'static Arc<Comm> = &*core::ptr::from_ref(comm);
-        let call = p.begin_shm(comm, what, bytes).expect("it begins");
+        let call = p.begin_shm(comm, args, bytes).expect("it begins");
         agree(shared, number, call.is_none());
         let under = match call {
             Some(call) => {
@@ -340,7 +340,7 @@ fn begin(p: &mut P, comm: &Arc<Comm>, shared: &Shared, number: u64, sum: &Arc<Op
                         count.fetch_add(1, Ordering::Relaxed); // relaxed: as above
                     }
                 }
-                Under::Shm(Box::new((call, Some((plan, comm)))))
+                Under::ShmOperation(Box::new((call, Some((plan, comm)))))
             }
             None => Under::Messages(p.start_collective(comm, plan)),
         };
@@ -352,38 +352,38 @@ fn begin(p: &mut P, comm: &Arc<Comm>, shared: &Shared, number: u64, sum: &Arc<Op
 fn plan_of<'a>(
     p: &P,
     comm: &Comm,
-    what: &'a What,
+    args: &'a CollArgs,
     combine: Combine<'a>,
     incoming: impl Fn(*mut u8) -> Incoming<'a>,
 ) -> Plan {
     let plan = p.plan(comm);
-    fn send(sides: &Sides) -> Option<Outgoing<'_>> {
-        let (count, ty) = (sides.send_count, &sides.send_ty);
-        sides.send.map(|buf| Outgoing { buf, count, ty })
+    fn send(buffers: &BlockBuffers) -> Option<Outgoing<'_>> {
+        let (count, ty) = (buffers.send_count, &buffers.send_ty);
+        buffers.send.map(|buf| Outgoing { buf, count, ty })
     }
-    fn recv(sides: &Sides) -> Incoming<'_> {
-        Incoming { buf: sides.recv, count: sides.recv_count, ty: &sides.recv_ty }
+    fn recv(buffers: &BlockBuffers) -> Incoming<'_> {
+        Incoming { buf: buffers.recv, count: buffers.recv_count, ty: &buffers.recv_ty }
     }
-    match what {
-        What::Barrier => plan.barrier(),
-        What::Bcast { root, buf, .. } => plan.bcast(Root::Rank(*root), incoming(*buf)),
-        What::Reduce { root, send, recv, .. } => {
+    match args {
+        CollArgs::Barrier => plan.barrier(),
+        CollArgs::Bcast { root, buf, .. } => plan.bcast(Root::Rank(*root), incoming(*buf)),
+        CollArgs::Reduce { root, send, recv, .. } => {
             let send = (!send.is_null()).then_some(*send);
             match root {
                 Some(root) => plan.reduce(Root::Rank(*root), send, *recv, combine),
                 None => plan.allreduce(send, *recv, combine),
             }
         }
-        What::Allgather(sides) => plan.allgather(send(sides), recv(sides)),
-        What::Alltoall(sides) => plan.alltoall(send(sides), recv(sides)),
-        What::Gather { root, sides } => {
+        CollArgs::Allgather(buffers) => plan.allgather(send(buffers), recv(buffers)),
+        CollArgs::Alltoall(buffers) => plan.alltoall(send(buffers), recv(buffers)),
+        CollArgs::Gather { root, buffers } => {
             let at_root = *root == comm.rank();
-            plan.gather(Root::Rank(*root), send(sides), at_root.then(|| recv(sides)))
+            plan.gather(Root::Rank(*root), send(buffers), at_root.then(|| recv(buffers)))
         }
-        What::Scatter { root, sides, in_place } => {
+        CollArgs::Scatter { root, buffers, in_place } => {
             let at_root = *root == comm.rank();
-            let sent = send(sides).filter(|_| at_root);
-            plan.scatter(Root::Rank(*root), sent, (!in_place).then(|| recv(sides)))
+            let sent = send(buffers).filter(|_| at_root);
+            plan.scatter(Root::Rank(*root), sent, (!in_place).then(|| recv(buffers)))
         }
     }
 }

@@ -28,9 +28,9 @@ fn recv(p: &mut P, comm: &Arc<Comm>, buffer: &mut [u8]) -> Result<Received, Brok
     let (into, pattern) = (Incoming { buf, count, ty }, Pattern { src: 0, tag: 5 });
     // SAFETY: the callers keep the buffer to the end.
     unsafe {
-        match p.recv_plain(into, comm, pattern, 1) {
+        match p.recv_polling(into, comm, pattern, 1) {
             Some(status) => Ok(Received::Done(status)),
-            None => p.recv_otherwise(into, comm, pattern),
+            None => p.recv_after_polling(into, comm, pattern),
         }
     }
 }

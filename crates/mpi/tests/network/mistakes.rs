@@ -2,7 +2,7 @@
 //! to their end, as many as possible with an error, and what follows is as it should be.
 
 use crate::data::word_type;
-use hpvm_mpi::coll::shm::{Shm, ShmCollective, Sides, What};
+use hpvm_mpi::coll::shm::{BlockBuffers, CollArgs, ShmCollective, ShmOperation};
 use hpvm_mpi::datatype::TypeRef;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::op::Predef;
@@ -58,7 +58,7 @@ impl Job {
     }
 
     /// Lets everybody go on until `done` has said so of all.
-    fn until(&mut self, what: &str, mut done: impl FnMut(usize, &mut P) -> bool) {
+    fn until(&mut self, case: &str, mut done: impl FnMut(usize, &mut P) -> bool) {
         let mut left: Vec<usize> = (0..self.processes.len()).collect();
         for _ in 0..2000 {
             self.network.settle();
@@ -68,26 +68,26 @@ impl Job {
                 return;
             }
         }
-        panic!("{what}: members {left:?} wait for ever");
+        panic!("{case}: members {left:?} wait for ever");
     }
 
     /// Runs what `make` says that each member does, of which each shows `bytes`;
     /// how it ends for each.
     fn run(
         &mut self,
-        what: &str,
+        case: &str,
         bytes: u64,
-        mut make: impl FnMut(u32) -> What,
+        mut make: impl FnMut(u32) -> CollArgs,
     ) -> Vec<Result<()>> {
         let comms = self.comms.clone();
-        let mut calls: Vec<Option<Shm>> = (self.processes.iter_mut().zip(&comms).zip(0..))
+        let mut calls: Vec<Option<ShmOperation>> = (self.processes.iter_mut().zip(&comms).zip(0..))
             .map(|((p, comm), rank)| {
                 // SAFETY: the callers keep all buffers.
                 unsafe { p.begin_shm(comm, make(rank), bytes) }.expect("it begins")
             })
             .collect();
         let mut ends: Vec<Result<()>> = comms.iter().map(|_| Ok(())).collect();
-        self.until(what, |rank, p| {
+        self.until(case, |rank, p| {
             let call = calls[rank].as_mut().expect("shared memory is its way");
             match call.poll(p) {
                 Ok(done) => done,
@@ -97,8 +97,10 @@ impl Job {
                 }
             }
         });
-        let went = |call: &Option<Shm>| call.as_ref().is_some_and(|call| !call.goes_by_messages());
-        assert!(calls.iter().all(went), "{what} went by messages");
+        let went = |call: &Option<ShmOperation>| {
+            call.as_ref().is_some_and(|call| !call.goes_by_messages())
+        };
+        assert!(calls.iter().all(went), "{case} went by messages");
         ends
     }
 
@@ -128,7 +130,7 @@ impl Job {
         let bytes = 8 * (lengths(0).received * if to_all { size } else { 1 }) as u64;
         let ends = self.run("an exchange", bytes, |rank| {
             let (sent, received) = &mut buffers[rank as usize];
-            let sides = Sides {
+            let buffers = BlockBuffers {
                 send: Some(sent.as_ptr().cast()),
                 send_count: lengths(rank).sent as i64,
                 send_ty: TypeRef::new(word_type()),
@@ -136,7 +138,7 @@ impl Job {
                 recv_count: lengths(rank).received as i64,
                 recv_ty: TypeRef::new(word_type()),
             };
-            if to_all { What::Alltoall(sides) } else { What::Allgather(sides) }
+            if to_all { CollArgs::Alltoall(buffers) } else { CollArgs::Allgather(buffers) }
         });
         self.others_are_right();
         ends
@@ -156,8 +158,8 @@ impl Job {
     }
 }
 
-fn reduce(root: Option<u32>, sent: &[u64], received: &mut [u64]) -> What {
-    What::Reduce {
+fn reduce(root: Option<u32>, sent: &[u64], received: &mut [u64]) -> CollArgs {
+    CollArgs::Reduce {
         root,
         send: sent.as_ptr().cast(),
         recv: received.as_mut_ptr().cast(),
@@ -176,8 +178,8 @@ fn wrong(nodes: &[u32]) -> u32 {
     nodes.len() as u32 - if nodes[1] == 0 { nodes.len() as u32 - 1 } else { 1 }
 }
 
-fn all_fail(ends: &[Result<()>], what: &str) {
-    assert!(ends.iter().all(Result::is_err), "{what}: {ends:?}");
+fn all_fail(ends: &[Result<()>], case: &str) {
+    assert!(ends.iter().all(Result::is_err), "{case}: {ends:?}");
 }
 
 #[test]
@@ -251,7 +253,7 @@ fn a_broadcast_of_less_than_expected() {
                     count,
                     ty: word_type(),
                 };
-                What::Bcast { root: 0, buf, count, ty: TypeRef::new(ty) }
+                CollArgs::Bcast { root: 0, buf, count, ty: TypeRef::new(ty) }
             });
             assert!(ends.iter().any(Result::is_err), "{ends:?}");
             job.others_are_right();

@@ -1,8 +1,8 @@
-//! Operations on memory that is not mapped, done by its owner while that waits in MPI and polls: a fifth of what the
-//! kernel takes ([`hpvm_wire::delegation`]). Complete when they return, as those through the kernel are, which is
-//! where they go when the owner does not do them.
+//! Operations on memory that is not mapped, done by the memory's owner while it waits in MPI and polls. This takes a fifth of
+//! the time that the kernel takes ([`hpvm_wire::delegation`]). The operations are complete when the call returns, as operations
+//! through the kernel are. If the owner does not do an operation, it goes through the kernel.
 //!
-//! Who waits for an owner that does not poll after all has waited for a microsecond or two, and does so ever more rarely.
+//! An origin that asks an owner that does not poll after all loses a microsecond or two, and asks ever more rarely.
 
 mod origin;
 mod owner;

@@ -1,7 +1,5 @@
-//! What waits to be sent, for each rank: requests in order, and answers in order.
-//!
-//! Apart from one another, because a request may have to wait until earlier ones are answered, and an answer
-//! must not.
+//! What waits to be sent to each rank: requests in order, and answers in order. They are kept apart, because a request may have
+//! to wait until earlier requests are answered, and an answer must not.
 
 use crate::Rank;
 use crate::error::Result;

@@ -1,6 +1,6 @@
-//! What this rank has mapped of the memory that others lend. A region is mapped as a whole when
-//! something is first read out of it, and once more when something is first written to it: who only copies
-//! messages out of a peer's memory can't damage it.
+//! What this rank has mapped of the memory that others lend. A region is mapped as a whole, for reading, when
+//! something is first read out of it, and once more, for writing, when something is first written to it. So a
+//! rank that only copies messages out of a peer's memory can't damage that memory.
 
 use hpvm_transport::Rank;
 use hpvm_wire::regions::RegionInfo;

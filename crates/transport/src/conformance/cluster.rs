@@ -1,4 +1,4 @@
-//! The endpoints of one job under test, and the books on what each must still receive.
+//! The endpoints of one job under test, and the account of what each must still receive.
 
 use super::{Fixture, MAX_IDLE_STEPS};
 use crate::{Packets, Rank, Refused, Streams, Transport};

@@ -1,4 +1,4 @@
-//! Single-copy transfers copy exactly, or say no.
+//! Reads and writes of peers' memory copy exactly, or refuse.
 
 use super::{Cluster, Fixture};
 use crate::{PeerMemory, PeerMemoryError, Segment, Transport};

@@ -1,10 +1,10 @@
 //! The functions of `exchange`: each collective in its three forms.
 
 use super::exchange::{
-    allgather_plan, allgather_small, allgatherv_plan, alltoall_plan, alltoall_small,
-    alltoallv_plan, alltoallw_plan, barrier_plan, barrier_small,
+    allgather_plan, allgather_shm_args, allgatherv_plan, alltoall_plan, alltoall_shm_args,
+    alltoallv_plan, alltoallw_plan, barrier_plan, barrier_shm_args,
 };
-use super::{Call, blocking, blocking_small, nonblocking, persistent};
+use super::{Call, blocking, blocking_shm, nonblocking, persistent};
 use crate::args::{Counts, Displs};
 use crate::generated::constants::*;
 use core::ffi::{c_int, c_void};
@@ -12,11 +12,11 @@ use core::ffi::{c_int, c_void};
 /// `MPI_Barrier`.
 pub unsafe fn barrier(comm: MPI_Comm) -> c_int {
     // SAFETY: the caller's promises, for both.
-    let small = |call: Call<'_>| unsafe { barrier_small(call) };
+    let shm_args = |call: Call<'_>| unsafe { barrier_shm_args(call) };
     // SAFETY: as above.
     let plan = |call: Call<'_>| unsafe { barrier_plan(call) };
     // SAFETY: as above.
-    unsafe { blocking_small("MPI_Barrier", comm, small, plan) }
+    unsafe { blocking_shm("MPI_Barrier", comm, shm_args, plan) }
 }
 
 /// `MPI_Ibarrier`.
@@ -46,15 +46,15 @@ pub unsafe fn allgather(
     comm: MPI_Comm,
 ) -> c_int {
     // SAFETY: the caller's promises, for both.
-    let small = |call: Call<'_>| unsafe {
-        allgather_small(call, (sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype))
+    let shm_args = |call: Call<'_>| unsafe {
+        allgather_shm_args(call, (sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype))
     };
     // SAFETY: as above.
     let plan = |call: Call<'_>| unsafe {
         allgather_plan(call, (sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype))
     };
     // SAFETY: as above.
-    unsafe { blocking_small("MPI_Allgather", comm, small, plan) }
+    unsafe { blocking_shm("MPI_Allgather", comm, shm_args, plan) }
 }
 
 /// `MPI_Iallgather`.
@@ -107,15 +107,15 @@ pub unsafe fn alltoall(
     comm: MPI_Comm,
 ) -> c_int {
     // SAFETY: the caller's promises, for both.
-    let small = |call: Call<'_>| unsafe {
-        alltoall_small(call, (sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype))
+    let shm_args = |call: Call<'_>| unsafe {
+        alltoall_shm_args(call, (sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype))
     };
     // SAFETY: as above.
     let plan = |call: Call<'_>| unsafe {
         alltoall_plan(call, (sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype))
     };
     // SAFETY: as above.
-    unsafe { blocking_small("MPI_Alltoall", comm, small, plan) }
+    unsafe { blocking_shm("MPI_Alltoall", comm, shm_args, plan) }
 }
 
 /// `MPI_Ialltoall`.

@@ -1,10 +1,10 @@
 //! The functions of `reduction`: each collective in its three forms.
 
 use super::reduction::{
-    allreduce_plan, allreduce_small, exscan_plan, reduce_plan, reduce_scatter_block_plan,
-    reduce_scatter_plan, reduce_small, scan_plan,
+    allreduce_plan, allreduce_shm_args, exscan_plan, reduce_plan, reduce_scatter_block_plan,
+    reduce_scatter_plan, reduce_shm_args, scan_plan,
 };
-use super::{Call, blocking, blocking_small, nonblocking, persistent};
+use super::{Call, blocking, blocking_shm, nonblocking, persistent};
 use crate::args::Counts;
 use crate::generated::constants::*;
 use core::ffi::{c_int, c_void};
@@ -19,13 +19,14 @@ pub unsafe fn allreduce(
     comm: MPI_Comm,
 ) -> c_int {
     // SAFETY: the caller's promises, for both.
-    let small =
-        |call: Call<'_>| unsafe { allreduce_small(call, sendbuf, recvbuf, (count, datatype, op)) };
+    let shm_args = |call: Call<'_>| unsafe {
+        allreduce_shm_args(call, sendbuf, recvbuf, (count, datatype, op))
+    };
     // SAFETY: as above.
     let plan =
         |call: Call<'_>| unsafe { allreduce_plan(call, sendbuf, recvbuf, (count, datatype, op)) };
     // SAFETY: as above.
-    unsafe { blocking_small("MPI_Allreduce", comm, small, plan) }
+    unsafe { blocking_shm("MPI_Allreduce", comm, shm_args, plan) }
 }
 
 /// `MPI_Iallreduce`.
@@ -227,15 +228,15 @@ pub unsafe fn reduce(
     comm: MPI_Comm,
 ) -> c_int {
     // SAFETY: the caller's promises, for both.
-    let small = |call: Call<'_>| unsafe {
-        reduce_small(call, sendbuf, recvbuf, (count, datatype, op), root)
+    let shm_args = |call: Call<'_>| unsafe {
+        reduce_shm_args(call, sendbuf, recvbuf, (count, datatype, op), root)
     };
     // SAFETY: as above.
     let plan = |call: Call<'_>| unsafe {
         reduce_plan(call, sendbuf, recvbuf, (count, datatype, op), root)
     };
     // SAFETY: as above.
-    unsafe { blocking_small("MPI_Reduce", comm, small, plan) }
+    unsafe { blocking_shm("MPI_Reduce", comm, shm_args, plan) }
 }
 
 /// `MPI_Ireduce`.

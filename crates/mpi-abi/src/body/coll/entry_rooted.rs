@@ -1,10 +1,10 @@
 //! The functions of `rooted`: each collective in its three forms.
 
 use super::rooted::{
-    bcast_plan, bcast_small, gather_plan, gather_small, gatherv_plan, scatter_plan, scatter_small,
-    scatterv_plan,
+    bcast_plan, bcast_shm_args, gather_plan, gather_shm_args, gatherv_plan, scatter_plan,
+    scatter_shm_args, scatterv_plan,
 };
-use super::{Call, blocking, blocking_small, nonblocking, persistent};
+use super::{Call, blocking, blocking_shm, nonblocking, persistent};
 use crate::args::{Counts, Displs};
 use crate::generated::constants::*;
 use core::ffi::{c_int, c_void};
@@ -18,11 +18,12 @@ pub unsafe fn bcast(
     comm: MPI_Comm,
 ) -> c_int {
     // SAFETY: the caller's promises, for both.
-    let small = |call: Call<'_>| unsafe { bcast_small(call, (buffer, count, datatype), root) };
+    let shm_args =
+        |call: Call<'_>| unsafe { bcast_shm_args(call, (buffer, count, datatype), root) };
     // SAFETY: as above.
     let plan = |call: Call<'_>| unsafe { bcast_plan(call, (buffer, count, datatype), root) };
     // SAFETY: as above.
-    unsafe { blocking_small("MPI_Bcast", comm, small, plan) }
+    unsafe { blocking_shm("MPI_Bcast", comm, shm_args, plan) }
 }
 
 /// `MPI_Ibcast`.
@@ -68,15 +69,15 @@ pub unsafe fn gather(
     comm: MPI_Comm,
 ) -> c_int {
     // SAFETY: the caller's promises, for both.
-    let small = |call: Call<'_>| unsafe {
-        gather_small(call, (sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype), root)
+    let shm_args = |call: Call<'_>| unsafe {
+        gather_shm_args(call, (sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype), root)
     };
     // SAFETY: as above.
     let plan = |call: Call<'_>| unsafe {
         gather_plan(call, (sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype), root)
     };
     // SAFETY: as above.
-    unsafe { blocking_small("MPI_Gather", comm, small, plan) }
+    unsafe { blocking_shm("MPI_Gather", comm, shm_args, plan) }
 }
 
 /// `MPI_Igather`.
@@ -132,15 +133,15 @@ pub unsafe fn scatter(
     comm: MPI_Comm,
 ) -> c_int {
     // SAFETY: the caller's promises, for both.
-    let small = |call: Call<'_>| unsafe {
-        scatter_small(call, (sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype), root)
+    let shm_args = |call: Call<'_>| unsafe {
+        scatter_shm_args(call, (sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype), root)
     };
     // SAFETY: as above.
     let plan = |call: Call<'_>| unsafe {
         scatter_plan(call, (sendbuf, sendcount, sendtype), (recvbuf, recvcount, recvtype), root)
     };
     // SAFETY: as above.
-    unsafe { blocking_small("MPI_Scatter", comm, small, plan) }
+    unsafe { blocking_shm("MPI_Scatter", comm, shm_args, plan) }
 }
 
 /// `MPI_Iscatter`.

@@ -2,27 +2,27 @@
 
 use super::Call;
 use super::arg::{Blocks, In, InV, InW, Out, OutV, OutW, apart, blocks_apart};
-use super::small::{self, Small};
+use super::shared_memory::{self, ShmArgs};
 use hpvm_mpi::coll::Plan;
-use hpvm_mpi::coll::shm::What;
+use hpvm_mpi::coll::shm::CollArgs;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::pt2pt::{Incoming, Outgoing};
 
-pub(super) unsafe fn barrier_small(_: Call<'_>) -> Result<Small> {
+pub(super) unsafe fn barrier_shm_args(_: Call<'_>) -> Result<ShmArgs> {
     // It shows nothing, but is not nothing.
-    Ok(Some((1, What::Barrier)))
+    Ok(Some((1, CollArgs::Barrier)))
 }
 
-pub(super) unsafe fn allgather_small(c: Call<'_>, send: Out, recv: In) -> Result<Small> {
+pub(super) unsafe fn allgather_shm_args(c: Call<'_>, send: Out, recv: In) -> Result<ShmArgs> {
     let (send, recv) = allgather_sides(c, send, recv)?;
-    let (bytes, sides) = small::sides(send, recv);
-    Ok(Some((bytes, What::Allgather(sides))))
+    let (bytes, buffers) = shared_memory::buffers(send, recv);
+    Ok(Some((bytes, CollArgs::Allgather(buffers))))
 }
 
-pub(super) unsafe fn alltoall_small(c: Call<'_>, send: Out, recv: In) -> Result<Small> {
+pub(super) unsafe fn alltoall_shm_args(c: Call<'_>, send: Out, recv: In) -> Result<ShmArgs> {
     let (send, recv) = alltoall_sides(c, send, recv)?;
-    let (bytes, sides) = small::sides(send, recv);
-    Ok(Some((bytes.saturating_mul(u64::from(c.comm().size())), What::Alltoall(sides))))
+    let (bytes, buffers) = shared_memory::buffers(send, recv);
+    Ok(Some((bytes.saturating_mul(u64::from(c.comm().size())), CollArgs::Alltoall(buffers))))
 }
 
 pub(super) unsafe fn barrier_plan(c: Call<'_>) -> Result<Plan> {

@@ -1,8 +1,8 @@
 //! Collective communication (chapter 6) and neighbourhood collectives (section 8.6).
 //!
-//! A call makes a plan of its checked arguments. Its three forms differ only in what they do with
-//! the plan: the blocking one starts it and waits, the non-blocking one starts it, the persistent
-//! one keeps it.
+//! A call checks its arguments and makes a plan of them. The three forms of a collective differ only in what
+//! they do with the plan: the blocking form starts it and waits, the non-blocking form starts it, and the
+//! persistent form keeps it. A blocking call tries shared memory first ([`shared_memory`]).
 
 mod arg;
 mod entry_exchange;
@@ -13,7 +13,7 @@ mod exchange;
 mod neighbour;
 mod reduction;
 mod rooted;
-mod small;
+mod shared_memory;
 
 pub(super) use arg::{apart, for_reductions};
 pub use entry_exchange::*;
@@ -36,7 +36,7 @@ use hpvm_mpi::comm::Form;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Comm, Process};
 use hpvm_mux::Mux;
-use small::{Small, try_slots};
+use shared_memory::{ShmArgs, try_shared_memory};
 use std::sync::Arc;
 
 /// A collective call on a valid communicator.
@@ -45,7 +45,7 @@ struct Call<'a> {
     process: &'a Process<Mux>,
     objects: &'a Objects,
     object: &'a Arc<CommObject>,
-    /// Where the arguments are noted when members compare their calls.
+    /// Where the arguments are noted if members compare their calls (`HPVM_CHECK`).
     notes: Option<&'a Notes>,
 }
 
@@ -59,7 +59,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Makes a plan, runs it and waits for its end.
+/// A blocking collective that always goes by messages: makes a plan, runs it and waits for its end.
 ///
 /// # Safety
 /// The buffers in the plan are those of the call.
@@ -75,20 +75,20 @@ unsafe fn blocking(
     })
 }
 
-/// As `blocking`, for an operation that goes over collective slots where it is small.
+/// A blocking collective that goes through shared memory where that pays, and otherwise by messages.
 ///
 /// # Safety
-/// The buffers in what `small` makes and in the plan are those of the call.
+/// The buffers in what `shm_args` makes and in the plan are those of the call.
 #[inline]
-unsafe fn blocking_small(
+unsafe fn blocking_shm(
     function: &'static str,
     comm: MPI_Comm,
-    small: impl FnOnce(Call<'_>) -> Result<Small>,
+    shm_args: impl FnOnce(Call<'_>) -> Result<ShmArgs>,
     plan: impl FnOnce(Call<'_>) -> Result<Plan>,
 ) -> c_int {
     on_comm(function, comm, |w| {
         // SAFETY: the caller's promise, here and below.
-        if unsafe { try_slots(w, comm, function, small)? } {
+        if unsafe { try_shared_memory(w, comm, function, shm_args)? } {
             return Ok(());
         }
         // SAFETY: as above.
@@ -161,13 +161,13 @@ unsafe fn persistent(
 ) -> c_int {
     on_comm(function, comm, |w| {
         out("request", request)?;
-        // No key changes what we do; a handle that is none is still a mistake.
+        // No info key changes anything here, but an invalid handle is still an error.
         info::copy_or_empty(info)?;
         let object = w.objects.comm(comm)?.clone();
         let World { process, objects, .. } = &**w;
         let mut plan = plan(Call { process, objects, object: &object, notes: None })?;
         plan.name = function;
-        // Every start uses it again: messages of a pair of processes stay in order.
+        // All starts use the same tag, because the messages of a pair of processes stay in order.
         plan.tag = Some(object.comm.collective_tag(Form::Persistent));
         let plan = CollectivePlan(plan);
         // SAFETY: the caller's promise.

@@ -1,7 +1,7 @@
 //! Reductions (sections 6.9 to 6.11).
 
 use super::Call;
-use super::small::{self, Small};
+use super::shared_memory::{self, ShmArgs};
 use crate::args::Counts;
 use crate::body::check::wrong;
 use crate::generated::constants::*;
@@ -12,34 +12,39 @@ use hpvm_mpi::coll::{Plan, Root};
 use hpvm_mpi::error::Result;
 
 /// Count, datatype and operation.
-type What = (MPI_Count, MPI_Datatype, MPI_Op);
+type Operands = (MPI_Count, MPI_Datatype, MPI_Op);
 
 type Buffers = (Option<*const u8>, *mut u8);
 
 /// Checks the operands of an operation that gives each rank as much as it takes.
-fn same_length(c: Call<'_>, send: *const c_void, recv: *mut c_void, what: What) -> Result<Buffers> {
-    c.operands((send, what.0), (recv, what.0), what.1)
-}
-
-pub(super) unsafe fn allreduce_small(
+fn same_length(
     c: Call<'_>,
     send: *const c_void,
     recv: *mut c_void,
-    what: What,
-) -> Result<Small> {
-    let combine = c.combine(what.0, what.1, what.2)?;
-    let (send, recv) = same_length(c, send, recv, what)?;
-    Ok(small::reduce(None, send, recv, combine))
+    operands: Operands,
+) -> Result<Buffers> {
+    c.operands((send, operands.0), (recv, operands.0), operands.1)
+}
+
+pub(super) unsafe fn allreduce_shm_args(
+    c: Call<'_>,
+    send: *const c_void,
+    recv: *mut c_void,
+    operands: Operands,
+) -> Result<ShmArgs> {
+    let combine = c.combine(operands.0, operands.1, operands.2)?;
+    let (send, recv) = same_length(c, send, recv, operands)?;
+    Ok(shared_memory::reduce(None, send, recv, combine))
 }
 
 pub(super) unsafe fn allreduce_plan(
     c: Call<'_>,
     send: *const c_void,
     recv: *mut c_void,
-    what: What,
+    operands: Operands,
 ) -> Result<Plan> {
-    let combine = c.combine(what.0, what.1, what.2)?;
-    let (send, recv) = same_length(c, send, recv, what)?;
+    let combine = c.combine(operands.0, operands.1, operands.2)?;
+    let (send, recv) = same_length(c, send, recv, operands)?;
     Ok(c.plan().allreduce(send, recv, combine))
 }
 
@@ -55,11 +60,11 @@ pub(super) unsafe fn scan_plan(
     c: Call<'_>,
     send: *const c_void,
     recv: *mut c_void,
-    what: What,
+    operands: Operands,
 ) -> Result<Plan> {
     one_group(c)?;
-    let combine = c.combine(what.0, what.1, what.2)?;
-    let (send, recv) = same_length(c, send, recv, what)?;
+    let combine = c.combine(operands.0, operands.1, operands.2)?;
+    let (send, recv) = same_length(c, send, recv, operands)?;
     Ok(c.plan().scan(send, recv, combine))
 }
 
@@ -67,37 +72,37 @@ pub(super) unsafe fn exscan_plan(
     c: Call<'_>,
     send: *const c_void,
     recv: *mut c_void,
-    what: What,
+    operands: Operands,
 ) -> Result<Plan> {
     one_group(c)?;
-    let combine = c.combine(what.0, what.1, what.2)?;
-    let (send, recv) = same_length(c, send, recv, what)?;
+    let combine = c.combine(operands.0, operands.1, operands.2)?;
+    let (send, recv) = same_length(c, send, recv, operands)?;
     Ok(c.plan().exscan(send, recv, combine))
 }
 
-pub(super) unsafe fn reduce_small(
+pub(super) unsafe fn reduce_shm_args(
     c: Call<'_>,
     send: *const c_void,
     recv: *mut c_void,
-    what: What,
+    operands: Operands,
     root: c_int,
-) -> Result<Small> {
+) -> Result<ShmArgs> {
     let part = c.root(root)?;
     // Elsewhere in intercommunicators the other arguments may say nothing.
     let Root::Rank(root) = part.root else { return Ok(None) };
-    let combine = c.combine(what.0, what.1, what.2)?;
+    let combine = c.combine(operands.0, operands.1, operands.2)?;
     let (send, recv) = match part.is_root {
-        true => same_length(c, send, recv, what)?,
-        false => (Some(c.send((send, what.0, what.1))?.buf), null_mut()),
+        true => same_length(c, send, recv, operands)?,
+        false => (Some(c.send((send, operands.0, operands.1))?.buf), null_mut()),
     };
-    Ok(small::reduce(Some(root), send, recv, combine))
+    Ok(shared_memory::reduce(Some(root), send, recv, combine))
 }
 
 pub(super) unsafe fn reduce_plan(
     c: Call<'_>,
     send: *const c_void,
     recv: *mut c_void,
-    (count, datatype, op): What,
+    (count, datatype, op): Operands,
     root: c_int,
 ) -> Result<Plan> {
     let part = c.root(root)?;
@@ -119,7 +124,7 @@ pub(super) unsafe fn reduce_scatter_block_plan(
     c: Call<'_>,
     send: *const c_void,
     recv: *mut c_void,
-    (count, datatype, op): What,
+    (count, datatype, op): Operands,
 ) -> Result<Plan> {
     let combine = c.combine(count, datatype, op)?;
     let whole = whole(count, c.comm().size())?;

@@ -2,16 +2,16 @@
 
 use super::Call;
 use super::arg::{Blocks, In, InV, Out, OutV, Part, apart};
-use super::small::{self, Small};
+use super::shared_memory::{self, ShmArgs};
 use crate::generated::constants::*;
 use core::ffi::c_int;
 use hpvm_mpi::coll::{Plan, Root};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::pt2pt::{Incoming, Outgoing};
 
-pub(super) unsafe fn bcast_small(c: Call<'_>, buffer: In, root: c_int) -> Result<Small> {
+pub(super) unsafe fn bcast_shm_args(c: Call<'_>, buffer: In, root: c_int) -> Result<ShmArgs> {
     match c.root(root)?.root {
-        Root::Rank(root) => Ok(small::bcast(root, c.recv(buffer)?)),
+        Root::Rank(root) => Ok(shared_memory::bcast(root, c.recv(buffer)?)),
         _ => Ok(None),
     }
 }
@@ -40,10 +40,15 @@ fn gather_sides(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Buffers
     Ok((part, send, recv))
 }
 
-pub(super) unsafe fn gather_small(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Small> {
+pub(super) unsafe fn gather_shm_args(
+    c: Call<'_>,
+    send: Out,
+    recv: In,
+    root: c_int,
+) -> Result<ShmArgs> {
     let (part, send, recv) = gather_sides(c, send, recv, root)?;
     let Root::Rank(root) = part.root else { return Ok(None) };
-    Ok(small::gather(root, send, recv))
+    Ok(shared_memory::gather(root, send, recv))
 }
 
 pub(super) unsafe fn gather_plan(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Plan> {
@@ -87,10 +92,15 @@ fn scatter_sides(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Buffer
     Ok((part, send, recv))
 }
 
-pub(super) unsafe fn scatter_small(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Small> {
+pub(super) unsafe fn scatter_shm_args(
+    c: Call<'_>,
+    send: Out,
+    recv: In,
+    root: c_int,
+) -> Result<ShmArgs> {
     let (part, send, recv) = scatter_sides(c, send, recv, root)?;
     let Root::Rank(root) = part.root else { return Ok(None) };
-    Ok(small::scatter(root, c.comm().size(), send, recv))
+    Ok(shared_memory::scatter(root, c.comm().size(), send, recv))
 }
 
 pub(super) unsafe fn scatter_plan(c: Call<'_>, send: Out, recv: In, root: c_int) -> Result<Plan> {

@@ -28,7 +28,7 @@ pub fn adopt(w: &mut Entered, parent: &CommObject, comm: Arc<Comm>) -> Result<MP
 
 /// A handle for a new communicator.
 pub(super) fn add(w: &mut Entered, comm: Arc<Comm>, extras: Extras) -> Result<MPI_Comm> {
-    w.process.look_ahead(&comm);
+    w.process.prepare_slots(&comm);
     w.objects.add_comm(CommObject::with_extras(comm, extras))
 }
 

@@ -73,8 +73,14 @@ pub unsafe fn recv(
     // SAFETY: both wait, and the program keeps its buffer meanwhile.
     let result = unsafe {
         match w.shared() {
-            false => recv_alone(&mut w, Args { buf, count, datatype, source, tag, comm }, status),
-            true => recv_shared(&mut w, Args { buf, count, datatype, source, tag, comm }, status),
+            false => recv_single_threaded(
+                &mut w,
+                Args { buf, count, datatype, source, tag, comm },
+                status,
+            ),
+            true => {
+                recv_multithreaded(&mut w, Args { buf, count, datatype, source, tag, comm }, status)
+            }
         }
     };
     drop(w);
@@ -86,7 +92,7 @@ pub unsafe fn recv(
 
 /// A blocking receive while other threads may be inside MPI.
 #[inline(never)]
-unsafe fn recv_shared(w: &mut Entered, a: Args, status: *mut MPI_Status) -> Result<()> {
+unsafe fn recv_multithreaded(w: &mut Entered, a: Args, status: *mut MPI_Status) -> Result<()> {
     // SAFETY: the caller's promises.
     unsafe {
         let id = begin(w, a)?;
@@ -96,8 +102,8 @@ unsafe fn recv_shared(w: &mut Entered, a: Args, status: *mut MPI_Status) -> Resu
 
 /// A blocking receive of a process in which no other thread is inside MPI.
 #[inline(always)]
-unsafe fn recv_alone(w: &mut Entered, a: Args, status: *mut MPI_Status) -> Result<()> {
-    let polls = w.patience();
+unsafe fn recv_single_threaded(w: &mut Entered, a: Args, status: *mut MPI_Status) -> Result<()> {
+    let polls = w.polls_before_yield();
     let world = &mut **w;
     let comm = &world.objects.comm(a.comm)?.comm;
     let m = check::incoming_from(&world.objects, (a.buf, a.count, a.datatype), a.source)?;
@@ -107,19 +113,19 @@ unsafe fn recv_alone(w: &mut Entered, a: Args, status: *mut MPI_Status) -> Resul
     };
     // SAFETY: the program keeps the buffer until the operation is complete, and vouches for `status`.
     unsafe {
-        match world.process.recv_plain(m, comm, pattern, polls) {
+        match world.process.recv_polling(m, comm, pattern, polls) {
             Some(found) => {
                 store(status, &found);
                 Ok(())
             }
-            None => recv_otherwise(w, a, pattern, status),
+            None => recv_after_polling(w, a, pattern, status),
         }
     }
 }
 
 /// A blocking receive whose message was not the next to come, or is not plain.
 #[inline(never)]
-unsafe fn recv_otherwise(
+unsafe fn recv_after_polling(
     w: &mut Entered,
     a: Args,
     pattern: Pattern,
@@ -129,7 +135,7 @@ unsafe fn recv_otherwise(
     let comm = &world.objects.comm(a.comm)?.comm;
     let m = check::incoming_from(&world.objects, (a.buf, a.count, a.datatype), a.source)?;
     // SAFETY: the program keeps the buffer until the operation is complete.
-    let received = unsafe { world.process.recv_otherwise(m, comm, pattern) };
+    let received = unsafe { world.process.recv_after_polling(m, comm, pattern) };
     match received.map_err(|broken| crate::raise::broken(&mut world.job, &broken))? {
         Received::Done(found) => {
             // SAFETY: the caller's promise.

@@ -1,9 +1,9 @@
-//! Blocks that are longer than a large slot, piece by piece: each step moves the same bytes of every block of an alltoall, an
-//! allgather or a gather.
+//! Blocks that are longer than a large slot, piece by piece: each step moves the same bytes of every block of an alltoall,
+//! an allgather or a gather.
 
+use super::coll_args::{BlockBuffers, CollArgs, unpack_part};
 use super::large::differs;
 use super::slots::Exchange;
-use super::what::{Sides, What, unpack_part};
 use crate::engine::process::Process;
 use crate::error::{Class, Result};
 use crate::pt2pt::{Outgoing, pack_part};
@@ -21,7 +21,7 @@ pub struct Piece {
 
 /// What a member shows in one step.
 pub(super) struct Pieces<'a> {
-    sides: &'a Sides,
+    buffers: &'a BlockBuffers,
     /// There is a block for each of the other members. Else one for all.
     each: bool,
     /// This member, and how many there are.
@@ -34,31 +34,31 @@ pub(super) struct Pieces<'a> {
 }
 
 /// The buffers of a collective that has blocks, and whether a member shows one for each of the others.
-fn blocks_of(what: &What) -> Result<(&Sides, bool)> {
-    match what {
-        What::Alltoall(sides) => Ok((sides, true)),
-        What::Allgather(sides) | What::Gather { sides, .. } => Ok((sides, false)),
+fn blocks_of(args: &CollArgs) -> Result<(&BlockBuffers, bool)> {
+    match args {
+        CollArgs::Alltoall(buffers) => Ok((buffers, true)),
+        CollArgs::Allgather(buffers) | CollArgs::Gather { buffers, .. } => Ok((buffers, false)),
         _ => Err(Class::Intern.into()),
     }
 }
 
 impl<'a> Pieces<'a> {
-    /// What member `rank` of `size` shows of `what`.
-    pub fn new(what: &'a What, piece: &Piece, (rank, size): (u32, u32)) -> Result<Pieces<'a>> {
-        let (sides, each) = blocks_of(what)?;
-        let part = if each { sides.part(rank) } else { sides.own_part(rank) };
+    /// What member `rank` of `size` shows of `args`.
+    pub fn new(args: &'a CollArgs, piece: &Piece, (rank, size): (u32, u32)) -> Result<Pieces<'a>> {
+        let (buffers, each) = blocks_of(args)?;
+        let part = if each { buffers.part(rank) } else { buffers.own_part(rank) };
         let block = part.packed_size() as usize;
         // What a wrong program sends may be shorter than what it receives.
         let bytes = piece.bytes.start.min(block)..piece.bytes.end.min(block);
-        Ok(Pieces { sides, each, at: (rank, size), bytes, block, is_long: block > piece.of })
+        Ok(Pieces { buffers, each, at: (rank, size), bytes, block, is_long: block > piece.of })
     }
 
     fn blocks(&self) -> impl Iterator<Item = Outgoing<'a>> + use<'a> {
-        let (sides, each, (rank, size)) = (self.sides, self.each, self.at);
+        let (buffers, each, (rank, size)) = (self.buffers, self.each, self.at);
         let members = if each { 0..size } else { rank..rank + 1 };
         members.filter(move |member| !each || *member != rank).map(move |member| match each {
-            true => sides.part(member),
-            false => sides.own_part(rank),
+            true => buffers.part(member),
+            false => buffers.own_part(rank),
         })
     }
 
@@ -89,18 +89,18 @@ impl Exchange<'_> {
             self.keep_own();
         }
         let others = self.comm.size() as usize - 1;
-        let (sides, each) = blocks_of(&self.what)?;
+        let (buffers, each) = blocks_of(&self.args)?;
         let shown = bytes.len() * if each { others } else { 1 };
         if self.needs().is_empty() {
             return Ok(());
         }
         for member in self.others() {
             let slot = self.slot(p, member)?;
-            let start = if each { self.place_at(member) * bytes.len() } else { 0 };
+            let start = if each { self.block_index(member) * bytes.len() } else { 0 };
             let data = slot.get(start..start + bytes.len()).filter(|_| slot.len() == shown);
             let data = data.ok_or_else(|| differs(slot.len(), shown))?;
             // SAFETY: the buffer has a block for every member, with the bytes of the piece (`Steps`).
-            unsafe { unpack_part(data, bytes.start, sides.block(member)) };
+            unsafe { unpack_part(data, bytes.start, buffers.block(member)) };
         }
         Ok(())
     }
@@ -108,15 +108,17 @@ impl Exchange<'_> {
     /// Copies this member's own block to where it belongs, if it is not there.
     fn keep_own(&self) {
         let rank = self.rank();
-        let (from, sides) = match &self.what {
-            What::Gather { root, .. } if *root != rank => return,
-            What::Alltoall(sides) => (sides.part(rank), sides),
-            What::Allgather(sides) | What::Gather { sides, .. } => (sides.own_part(rank), sides),
+        let (from, buffers) = match &self.args {
+            CollArgs::Gather { root, .. } if *root != rank => return,
+            CollArgs::Alltoall(buffers) => (buffers.part(rank), buffers),
+            CollArgs::Allgather(buffers) | CollArgs::Gather { buffers, .. } => {
+                (buffers.own_part(rank), buffers)
+            }
             _ => return,
         };
-        if sides.send.is_some() {
+        if buffers.send.is_some() {
             // SAFETY: the buffers are valid as `begin` was promised.
-            unsafe { Sides::copy_own(from, sides.block(rank)) };
+            unsafe { BlockBuffers::copy_own(from, buffers.block(rank)) };
         }
     }
 }

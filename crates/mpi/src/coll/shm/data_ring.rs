@@ -1,4 +1,4 @@
-//! The owner's account of the data ring of its slots: which bytes may still be read, and where the next go.
+//! The owner's account of the data ring behind its slots: which bytes others may still read, and where the next data go.
 
 use hpvm_wire::coll_slots::{DATA_BYTES, INLINE, SLOT_BYTES};
 use std::collections::VecDeque;

@@ -1,16 +1,16 @@
-//! Exchanges of long blocks that members read out of each other's memory, with slots to say where they lie.
+//! Exchanges of long blocks that members read out of each other's memory; slots say where the blocks lie.
 //!
-//! Members post the addresses of their data, read what they need, and post that they have: two rounds of
-//! slots, and one copy of each block.
+//! Members post the addresses of their data, read what they need, and post that they have read it: two rounds of slots,
+//! and one copy of each block.
 //!
-//! The system may refuse to let one process read another's memory, which is seen only when one tries. The
-//! second round tells all members: they take another way, for this operation ([`DirectRead::refused`]) and for
-//! those that follow. Nothing of what they have brought along is lost by then.
+//! The system may refuse to let one process read another's memory, which shows only at the first try. The second round
+//! then tells all members. They take another method, for this operation ([`DirectRead::refused`]) and for those that
+//! follow. No member's data have been overwritten by then.
 
 use super::large::differs;
 use super::members::Members;
 use super::packed::Packed;
-use super::{READS, ShmCollective, Sides, What};
+use super::{ALL_READ, BlockBuffers, CollArgs, ShmCollective};
 use crate::comm::Comm;
 use crate::engine::process::Process;
 use crate::error::{Error, Result};
@@ -25,7 +25,7 @@ use std::sync::atomic::Ordering;
 pub struct DirectRead<'a> {
     members: Members<'a>,
     number: u64,
-    sides: Sides,
+    buffers: BlockBuffers,
     /// Of an alltoall: our block of the many that a member shows. Else each shows one.
     each: bool,
     stage: Stage,
@@ -70,24 +70,24 @@ impl From<Error> for Trouble {
 }
 
 impl<T: Transport> Process<T> {
-    /// Begins `what` on `comm`, for which the tables have said so. `None` can't happen then.
+    /// Begins `args` on `comm`, for which the tables have said so. `None` can't happen then.
     ///
     /// # Safety
     /// As for [`super::slots::Exchange::begin`].
     pub unsafe fn begin_direct_read<'a>(
         &self,
         comm: &'a Comm,
-        what: What,
+        args: CollArgs,
     ) -> Option<DirectRead<'a>> {
-        let (sides, each) = match what {
-            What::Allgather(sides) => (sides, false),
-            What::Alltoall(sides) => (sides, true),
+        let (buffers, each) = match args {
+            CollArgs::Allgather(buffers) => (buffers, false),
+            CollArgs::Alltoall(buffers) => (buffers, true),
             _ => return None,
         };
         Some(DirectRead {
             members: Members::new(comm)?,
             number: comm.coll_slots().begin(),
-            sides,
+            buffers,
             each,
             stage: Stage::Show,
             next: 0,
@@ -116,7 +116,7 @@ impl ShmCollective for DirectRead<'_> {
                         self.next = member;
                         return Ok(false);
                     }
-                    self.members.all_have(self.number);
+                    self.members.note_all_posted(self.number);
                     if self.stage == Stage::End {
                         return self.end(p).map(|()| true);
                     }
@@ -150,9 +150,9 @@ impl ShmCollective for DirectRead<'_> {
 impl DirectRead<'_> {
     /// What is to be done another way, because the system does not let one of the members read. Asked when
     /// it is done; all members get the same answer.
-    pub fn refused(self) -> Option<What> {
-        let again = if self.each { What::Alltoall } else { What::Allgather };
-        self.refused.then(|| again(self.sides))
+    pub fn refused(self) -> Option<CollArgs> {
+        let again = if self.each { CollArgs::Alltoall } else { CollArgs::Allgather };
+        self.refused.then(|| again(self.buffers))
     }
 
     /// Says where our data lie, or whether we were refused.
@@ -175,12 +175,12 @@ impl DirectRead<'_> {
     /// Finds our data, or packs them.
     fn expose(&mut self) {
         let part = match self.each {
-            true => self.sides.all_parts(self.members.size()),
-            false => self.sides.own_part(self.members.rank()),
+            true => self.buffers.all_parts(self.members.size()),
+            false => self.buffers.own_part(self.members.rank()),
         };
         let bytes = part.packed_size() as usize;
         // In place, what others have not read yet would be overwritten.
-        let moves = self.each && self.sides.send.is_none();
+        let moves = self.each && self.buffers.send.is_none();
         self.own = match part.ty.as_run(part.count).filter(|_| !moves) {
             Some((first, _)) => (part.buf.wrapping_offset(first as isize), bytes),
             None => {
@@ -206,7 +206,7 @@ impl DirectRead<'_> {
             Err(Trouble::Wrong(error)) => self.error = Some(Box::new(error)),
         }
         self.members.finish(p, self.number)?;
-        self.number = self.members.used().begin();
+        self.number = self.members.state().begin();
         (self.stage, self.next) = (Stage::Tell, 0);
         Ok(())
     }
@@ -214,15 +214,15 @@ impl DirectRead<'_> {
     /// Reads the blocks of the other members, beginning with the next one, so that not all read the same.
     fn take<T: Transport>(&self, p: &mut Process<T>) -> Taken {
         let (rank, size) = (self.members.rank(), self.members.size());
-        let bytes = packed_size(&self.sides.recv_ty, self.sides.recv_count);
+        let bytes = packed_size(&self.buffers.recv_ty, self.buffers.recv_count);
         let (skip, all) = match self.each {
             true => (bytes * u64::from(rank), bytes * u64::from(size)),
             false => (0, bytes),
         };
         check(self.own.1 as u64, all)?;
-        if self.each || self.sides.send.is_some() {
+        if self.each || self.buffers.send.is_some() {
             let from = self.own.0.wrapping_add(skip as usize);
-            let Incoming { buf, count, ty } = self.sides.block(rank);
+            let Incoming { buf, count, ty } = self.buffers.block(rank);
             // SAFETY: our data are as long as was just checked; the buffer has a block for every member.
             unsafe {
                 unpack_all(buf, count, ty, core::slice::from_raw_parts(from, bytes as usize))
@@ -234,7 +234,7 @@ impl DirectRead<'_> {
             let [address, found] = slot.map_err(|found| differs(found, size_of::<[u64; 2]>()))?;
             check(found, all)?;
             let process = self.members.process(member)?;
-            let (from, to) = (address.wrapping_add(skip), self.sides.block(member));
+            let (from, to) = (address.wrapping_add(skip), self.buffers.block(member));
             // SAFETY: the buffer has a block of `bytes` for every member.
             let pulled = unsafe { p.read_elements(process, from, to, bytes) };
             pulled.map_err(|refused| match refused {
@@ -256,11 +256,11 @@ impl DirectRead<'_> {
         }
         self.members.finish(p, self.number)?;
         if self.refused {
-            // Relaxed: see `Use`. All members do so.
-            let used = self.members.used();
-            used.said.fetch_and(!READS, Ordering::Relaxed);
-            // Relaxed: see `Use`. What went by messages may have another way now.
-            used.messages_above.iter().for_each(|above| above.store(u64::MAX, Ordering::Relaxed));
+            // Relaxed: see `SlotState`. All members do so.
+            let state = self.members.state();
+            state.agreed.fetch_and(!ALL_READ, Ordering::Relaxed);
+            // Relaxed: see `SlotState`. What went by messages may have another way now.
+            state.messages_above.iter().for_each(|above| above.store(u64::MAX, Ordering::Relaxed));
             self.restore();
             // The other way finds it again.
             self.error = None;
@@ -270,10 +270,10 @@ impl DirectRead<'_> {
 
     /// Undoes what was read over our own data.
     fn restore(&self) {
-        if !self.each || self.sides.send.is_some() {
+        if !self.each || self.buffers.send.is_some() {
             return;
         }
-        let Outgoing { buf, count, ty } = self.sides.all_parts(self.members.size());
+        let Outgoing { buf, count, ty } = self.buffers.all_parts(self.members.size());
         // SAFETY: `expose` has packed the same elements.
         unsafe {
             let data = core::slice::from_raw_parts(self.own.0, self.own.1);

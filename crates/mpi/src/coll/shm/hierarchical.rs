@@ -1,13 +1,13 @@
-//! One collective over slots of a communicator that spans hosts, as a state machine.
+//! One collective of a communicator that spans hosts, as a state machine: slots inside each host, messages between hosts.
 //!
-//! The members of a host show what they have to their head, which alone talks to other hosts, with
-//! messages, and shows them what comes of it. An alltoall has a carrier for each other host instead
-//! of a head, so that the work is spread over the members.
+//! The members of a host show their data to their head. Only the head exchanges messages with other hosts, and it shows
+//! the result to the members. An alltoall has a carrier for each other host instead of one head, so that the work is
+//! spread over the members.
 
+use super::coll_args::{failed, long, short, unpack};
 use super::packed::Packed;
 use super::staging::{MAX_STAGED, STAGED, StagingBuffers, WORD, word};
-use super::what::{failed, long, short, unpack};
-use super::{MAX_SLOT, ShmCollective, What, per_member};
+use super::{CollArgs, MAX_SLOT, ShmCollective, per_member};
 use crate::coll::Plan;
 use crate::comm::{Channel, Comm, Form};
 use crate::engine::process::Process;
@@ -32,7 +32,7 @@ pub struct Hierarchical<'a> {
     /// Of the slots that tell what came from other hosts.
     pub(super) last: u64,
     tag: i32,
-    pub(super) what: What,
+    pub(super) args: CollArgs,
     /// The head of the own host; of no meaning in an alltoall.
     head: u32,
     stage: Stage,
@@ -68,7 +68,7 @@ enum Stage {
 }
 
 impl<T: Transport> Process<T> {
-    /// Begins `what` on `comm`, for which [`Process::may_stage`] has said yes; its longest
+    /// Begins `args` on `comm`, for which [`Process::may_stage`] has said yes; its longest
     /// slot has `longest` bytes. `None` can't happen then.
     ///
     /// # Safety
@@ -76,7 +76,7 @@ impl<T: Transport> Process<T> {
     pub unsafe fn begin_hierarchical<'a>(
         &self,
         comm: &'a Arc<Comm>,
-        what: What,
+        args: CollArgs,
         longest: u64,
     ) -> Option<Hierarchical<'a>> {
         let long = match longest > MAX_SLOT {
@@ -84,16 +84,16 @@ impl<T: Transport> Process<T> {
             false => None,
         };
         let each = long.is_some()
-            && matches!(&what, What::Alltoall(s) if per_member::is_long(packed_size(&s.recv_ty, s.recv_count)));
+            && matches!(&args, CollArgs::Alltoall(s) if per_member::is_long(packed_size(&s.recv_ty, s.recv_count)));
         let hosts = comm.hosts(&self.nodes)?;
         let number = comm.coll_slots().begin();
-        let last = match what {
-            What::Alltoall(_) => comm.coll_slots().begin(),
+        let last = match args {
+            CollArgs::Alltoall(_) => comm.coll_slots().begin(),
             _ => number,
         };
         let host = hosts.host(comm.rank());
-        let head = match what {
-            What::Bcast { root, .. } | What::Reduce { root: Some(root), .. } => {
+        let head = match args {
+            CollArgs::Bcast { root, .. } | CollArgs::Reduce { root: Some(root), .. } => {
                 hosts.head(host, root)
             }
             _ => hosts.team(host)[0],
@@ -105,7 +105,7 @@ impl<T: Transport> Process<T> {
             number,
             last,
             tag: comm.collective_tag(Form::Blocking),
-            what,
+            args,
             head,
             stage: Stage::Post,
             seen: 0,
@@ -190,14 +190,14 @@ impl Hierarchical<'_> {
     }
 
     fn is_head(&self) -> bool {
-        matches!(self.what, What::Alltoall(_)) || self.rank() == self.head
+        matches!(self.args, CollArgs::Alltoall(_)) || self.rank() == self.head
     }
 
     /// Whether this member shows something to its host before anything has crossed.
     fn shows(&self) -> bool {
-        match self.what {
-            What::Bcast { .. } => false,
-            What::Alltoall(_) => true,
+        match self.args {
+            CollArgs::Bcast { .. } => false,
+            CollArgs::Alltoall(_) => true,
             _ => self.rank() != self.head,
         }
     }
@@ -205,9 +205,9 @@ impl Hierarchical<'_> {
     /// The other members of this host that tell this one what came from elsewhere.
     fn tellers(&self) -> impl Iterator<Item = u32> {
         let me = self.rank();
-        let tells = move |member: u32| match self.what {
-            What::Reduce { root: Some(_), .. } => false,
-            What::Alltoall(_) => self.carries(member),
+        let tells = move |member: u32| match self.args {
+            CollArgs::Reduce { root: Some(_), .. } => false,
+            CollArgs::Alltoall(_) => self.carries(member),
             _ => member == self.head,
         };
         self.team().iter().copied().filter(move |member| *member != me && tells(*member))
@@ -227,7 +227,7 @@ impl Hierarchical<'_> {
         member: u32,
     ) -> Result<&'p CollSlots> {
         let slots = self.comm.group().process(member).and_then(|m| p.slots_of(m, self.index));
-        // `look_at` has found all of this host.
+        // `set_up_slots` has found all of this host.
         slots.ok_or_else(|| Class::Intern.into())
     }
 
@@ -238,15 +238,15 @@ impl Hierarchical<'_> {
 
     /// Whether all of this host have finished with the slot that `number` is about to overwrite.
     fn has_room<T: Transport>(&self, p: &mut Process<T>, number: u64) -> bool {
-        let (used, wanted) = (self.comm.coll_slots(), number - self.ahead());
-        used.safe.load(Ordering::Relaxed) >= wanted // relaxed: see `Use`
-            || p.look_for_room(used, self.index, wanted, |p| self.slowest(p, number))
+        let (state, wanted) = (self.comm.coll_slots(), number - self.ahead());
+        state.safe.load(Ordering::Relaxed) >= wanted // relaxed: see `SlotState`
+            || p.look_for_room(state, self.index, wanted, |p| self.slowest(p, number))
     }
 
     /// What that would find, changing nothing.
     fn would_have_room<T: Transport>(&self, p: &Process<T>, number: u64) -> bool {
-        let (used, wanted) = (self.comm.coll_slots(), number - self.ahead());
-        p.would_have_room(used, self.index, wanted, |p| self.slowest(p, number))
+        let (state, wanted) = (self.comm.coll_slots(), number - self.ahead());
+        p.would_have_room(state, self.index, wanted, |p| self.slowest(p, number))
     }
 
     /// The last operation before `number` that all others of this host have finished.
@@ -266,24 +266,24 @@ impl Hierarchical<'_> {
         if len <= INLINE {
             return Some(0);
         }
-        let used = self.comm.coll_slots();
-        p.take_data_room(used, self.index, (number, len), |p| self.slowest(p, number))
+        let state = self.comm.coll_slots();
+        p.take_data_room(state, self.index, (number, len), |p| self.slowest(p, number))
     }
 
     /// All of this host have posted what they begin with, so they are through with the operation
     /// before.
     fn all_have_begun(&self) {
-        self.comm.coll_slots().all_have(self.number);
+        self.comm.coll_slots().note_all_posted(self.number);
     }
 
-    fn knock<T: Transport>(&self, p: &Process<T>, member: u32) {
+    fn wake_readers<T: Transport>(&self, p: &Process<T>, member: u32) {
         if let Some(process) = self.comm.group().process(member).filter(|_| member != self.rank()) {
             p.fm().transport().wake(process);
         }
     }
 
     pub(super) fn knock_all<T: Transport>(&self, p: &Process<T>) {
-        self.team().iter().for_each(|member| self.knock(p, *member));
+        self.team().iter().for_each(|member| self.wake_readers(p, *member));
     }
 
     fn post<T: Transport>(&mut self, p: &mut Process<T>) -> Result<bool> {
@@ -320,7 +320,7 @@ impl Hierarchical<'_> {
             return Ok(true);
         }
         let (rank, size) = (self.rank(), self.comm.size());
-        let shown = self.what.shown_whole(rank, size);
+        let shown = self.args.shown_whole(rank, size);
         let Some(at) =
             self.data_room(p, self.number, if self.long.is_some() { 0 } else { shown.len() })
         else {
@@ -333,20 +333,20 @@ impl Hierarchical<'_> {
             None => unsafe { shown.post(slots, self.number, at, shown.len()) },
             // SAFETY: as above.
             Some(staging) => unsafe {
-                let len = self.what.pack(rank, size, staging.own(self.number, MAX_STAGED as usize));
+                let len = self.args.pack(rank, size, staging.own(self.number, MAX_STAGED as usize));
                 slots.post(self.number, 0, WORD, |out| out.copy_from_slice(&word(len)));
             },
         }
-        if matches!(self.what, What::Alltoall(_)) {
+        if matches!(self.args, CollArgs::Alltoall(_)) {
             self.knock_all(p);
             return Ok(true);
         }
-        self.knock(p, self.head);
+        self.wake_readers(p, self.head);
         Ok(true)
     }
 
     fn collect<T: Transport>(&mut self, p: &mut Process<T>) -> Result<bool> {
-        if !matches!(self.what, What::Bcast { .. }) {
+        if !matches!(self.args, CollArgs::Bcast { .. }) {
             while let Some(member) = self.team().get(self.seen).copied() {
                 if member != self.rank() && !self.coll_slots(p, member)?.has(self.number) {
                     return Ok(false);
@@ -367,7 +367,7 @@ impl Hierarchical<'_> {
             p.start_spoilt(self.comm, Channel::Collective, self.tag, plan, self.error.take())
         };
         self.stage = Stage::Cross(id);
-        if matches!(self.what, What::Bcast { root, .. } if root == self.rank()) {
+        if matches!(self.args, CollArgs::Bcast { root, .. } if root == self.rank()) {
             // There is nothing to wait for.
             self.tell(p)?;
         }
@@ -442,9 +442,9 @@ impl Hierarchical<'_> {
 
     /// Posts what came, if there is room and it has not been done; true when that is over.
     fn tell<T: Transport>(&mut self, p: &mut Process<T>) -> Result<bool> {
-        let tells = match self.what {
-            What::Reduce { root: Some(_), .. } => false,
-            What::Alltoall(_) => self.carries(self.rank()),
+        let tells = match self.args {
+            CollArgs::Reduce { root: Some(_), .. } => false,
+            CollArgs::Alltoall(_) => self.carries(self.rank()),
             _ => self.team().len() > 1,
         };
         if self.told || !tells {
@@ -493,14 +493,14 @@ impl Hierarchical<'_> {
             true => Ok(self.result()),
             false => self.slot(p, self.head, self.last, bytes),
         };
-        match &self.what {
-            What::Barrier | What::Reduce { root: Some(_), .. } => Ok(()),
-            What::Bcast { root, buf, count, ty } => match *root == self.rank() {
+        match &self.args {
+            CollArgs::Barrier | CollArgs::Reduce { root: Some(_), .. } => Ok(()),
+            CollArgs::Bcast { root, buf, count, ty } => match *root == self.rank() {
                 true => Ok(()),
                 // SAFETY: the program's buffer.
                 false => unsafe { unpack(told(0)?, Incoming { buf: *buf, count: *count, ty }) },
             },
-            What::Reduce { recv, bytes, .. } => {
+            CollArgs::Reduce { recv, bytes, .. } => {
                 // The head has it where it is told from.
                 if self.rank() != self.head || self.long.is_some() {
                     let slot = told(*bytes)?;
@@ -509,23 +509,23 @@ impl Hierarchical<'_> {
                 }
                 Ok(())
             }
-            What::Allgather(sides) => {
-                let bytes = packed_size(&sides.recv_ty, sides.recv_count) as usize;
+            CollArgs::Allgather(buffers) => {
+                let bytes = packed_size(&buffers.recv_ty, buffers.recv_count) as usize;
                 let slot = told(bytes * self.all())?;
                 for (place, part) in (0..self.comm.size()).zip(slot.chunks(bytes.max(1))) {
                     // SAFETY: the buffer has a block for every member.
-                    unsafe { unpack(part, sides.block(self.hosts.at(place)))? };
+                    unsafe { unpack(part, buffers.block(self.hosts.at(place)))? };
                 }
                 Ok(())
             }
             // `longest_slot` has said no.
-            What::Gather { .. } | What::Scatter { .. } => Err(Class::Intern.into()),
-            What::Alltoall(_) if self.each => self.read_own(p),
-            What::Alltoall(sides) => {
-                let bytes = packed_size(&sides.recv_ty, sides.recv_count) as usize;
+            CollArgs::Gather { .. } | CollArgs::Scatter { .. } => Err(Class::Intern.into()),
+            CollArgs::Alltoall(_) if self.each => self.read_own(p),
+            CollArgs::Alltoall(buffers) => {
+                let bytes = packed_size(&buffers.recv_ty, buffers.recv_count) as usize;
                 self.hand_out(p, bytes, |from, part| {
                     // SAFETY: the buffer has a block for every member.
-                    unsafe { unpack(part, sides.block(from)) }
+                    unsafe { unpack(part, buffers.block(from)) }
                 })
             }
         }

@@ -1,16 +1,16 @@
-//! Whose a process's sets of slots are, and whose they were.
+//! Which communicator owns each of a process's sets of slots, and which one owned it before.
 //!
-//! A communicator has the set that its context id says, on every member: ids are used by one communicator of a
-//! process at a time, so sets are. Its operations are counted from a number that came with the id
-//! (`comm::agreement`). So there is nothing to be agreed on when it is first used.
+//! A communicator's context id says which set it has, the same set on every member. Only one communicator of a
+//! process has an id at a time, so only one has the set. Its operations are counted from a number that the members
+//! agreed on together with the id (`comm::agreement`). So nothing has to be agreed on when it is first used.
 //!
-//! Members of an earlier communicator may be late, and still read what this process has posted there. Before it posts
-//! anything for the next one it waits until they have finished: they can, because their operation does not
-//! depend on anything that this process does later (as if that operation had been synchronising, which a
-//! program has to allow for).
+//! Members of an earlier communicator may be late, and may still read what this process has posted in the set.
+//! Before it posts anything for the next communicator it waits until they have finished. They always finish, because
+//! their operation does not depend on anything that this process does later. (It is as if that operation had been
+//! synchronising, which a program has to allow for.)
 
 use super::data_ring::DataRing;
-use super::{Use, staging};
+use super::{SlotState, staging};
 use crate::comm::group::Group;
 use crate::comm::{CONTEXTS, Comm, ContextId};
 use crate::engine::process::Process;
@@ -24,24 +24,24 @@ const WORDS: usize = 16;
 /// Ids in a word.
 const WORD_BITS: usize = 64;
 
-/// The operations of the communicators that exist from the start are counted from here: so far behind 0 that
-/// no operation of the first ones is near it, which says that nothing is known (`Use`).
+/// The operations of the communicators that exist from the start are counted from here. It is far above 0, which
+/// means that nothing is known (`SlotState::safe`).
 const FIRST: u64 = 1 << 32;
 
-/// What a process remembers of one of its sets beyond the life of a communicator.
+/// What a process remembers of one of its sets beyond the life of a communicator that owned it.
 #[derive(Debug, Default)]
 pub(crate) struct History {
-    /// The operations of the communicator that has it now are counted from here, or from `FIRST`.
+    /// The operations of the present owner are counted from here, or from `FIRST`, whichever is higher.
     base: u64,
-    /// Who may still read what an earlier one has posted, and the last number of it.
+    /// The members of an earlier owner that may still read what was posted for it, and its last operation.
     readers: Option<(Arc<Group>, u64)>,
     pub(super) data: DataRing,
-    /// For data that are too long for the ring.
+    /// The buffer for data that are too long for the data ring.
     pub(super) staging: Option<staging::Own>,
 }
 
-/// Which set a communicator uses, if there are so many. Ids are taken from the lowest bits of all words
-/// first, so the communicators that are made first have the lowest sets, which have large slots, too.
+/// The set of a communicator, if there is one for its id. Ids are taken from the lowest bits of all words first, so
+/// the communicators that are made first have the lowest sets. These have large slots, too.
 pub(super) fn index_of(base: ContextId) -> Option<usize> {
     let id = (base / CONTEXTS) as usize;
     let (word, bit) = (id / WORD_BITS, id % WORD_BITS);
@@ -60,13 +60,13 @@ impl<T: Transport> Process<T> {
         self.coll_slots[index].base = epoch << 32;
     }
 
-    /// A communicator is freed, and all operations on it have ended.
+    /// `comm` is freed, and all operations on it have ended: remembers who may still read its slots.
     pub fn close_coll_slots(&mut self, comm: &Comm) {
-        let used = comm.coll_slots();
-        let Some(index) = used.index() else { return };
-        // Relaxed, both: see `Use`. Who has posted nothing leaves the readers before as they were.
+        let state = comm.coll_slots();
+        let Some(index) = state.index() else { return };
+        // Relaxed, both: see `SlotState`. Who has posted nothing leaves the readers before as they were.
         let (number, safe) =
-            (used.number.load(Ordering::Relaxed), used.safe.load(Ordering::Relaxed));
+            (state.number.load(Ordering::Relaxed), state.safe.load(Ordering::Relaxed));
         if let Some(history) = self.coll_slots.get_mut(index)
             && safe > 0
         {
@@ -74,32 +74,32 @@ impl<T: Transport> Process<T> {
         }
     }
 
-    /// Makes `comm` the one that has its set.
-    pub(super) fn take_coll_slots(&mut self, comm: &Comm, used: &Use, index: usize) {
+    /// Makes `comm` the owner of its set.
+    pub(super) fn take_coll_slots(&mut self, comm: &Comm, state: &SlotState, index: usize) {
         if self.coll_slots.len() <= index {
             self.coll_slots.resize_with(index + 1, History::default);
         }
         let base = self.coll_slots[index].base.max(FIRST);
         let own = comm.group().process(comm.rank());
         if let Some(slots) = own.and_then(|own| self.slots_of(own, index)) {
-            // We read nothing of before.
+            // This process reads nothing that was posted for earlier owners.
             slots.finish(base.max(slots.finished()));
         }
-        used.number.store(base, Ordering::Relaxed); // relaxed: see `Use`
-        self.release_readers(used, index);
+        state.number.store(base, Ordering::Relaxed); // relaxed: see `SlotState`
+        self.release_readers(state, index);
     }
 
-    /// Whether nobody reads any more what an earlier communicator has left in set `index`. From then on members may be
-    /// as far behind as the set is deep.
-    pub(super) fn release_readers(&mut self, used: &Use, index: usize) -> bool {
+    /// Whether nobody reads any more what was posted in set `index` for an earlier owner. From then on room in the set
+    /// depends on the present owner's members alone.
+    pub(super) fn release_readers(&mut self, state: &SlotState, index: usize) -> bool {
         if !self.may_release_readers(index) {
             return false;
         }
         let Some(history) = self.coll_slots.get_mut(index) else { return false };
         history.readers = None;
         history.data.clear();
-        // Relaxed: see `Use`. It is not 0 from now on.
-        used.safe.fetch_max(history.base.max(FIRST), Ordering::Relaxed);
+        // Relaxed: see `SlotState`. It is not 0 from now on.
+        state.safe.fetch_max(history.base.max(FIRST), Ordering::Relaxed);
         true
     }
 
@@ -115,58 +115,58 @@ impl<T: Transport> Process<T> {
         })
     }
 
-    /// Looks how far the others are, of which `slowest` tells what all of them have finished; whether that is
-    /// operation `wanted` or a later one.
+    /// Looks how far the other members are: whether all of them have finished operation `wanted`. `slowest` returns the
+    /// latest operation that all have finished.
     #[cold]
     pub(super) fn look_for_room(
         &mut self,
-        used: &Use,
+        state: &SlotState,
         index: usize,
         wanted: u64,
         slowest: impl Fn(&Self) -> u64,
     ) -> bool {
-        // Relaxed, here and below: see `Use`.
-        if used.safe.load(Ordering::Relaxed) == 0 && !self.release_readers(used, index) {
+        // Relaxed, here and below: see `SlotState`.
+        if state.safe.load(Ordering::Relaxed) == 0 && !self.release_readers(state, index) {
             return false;
         }
-        used.safe.fetch_max(slowest(self), Ordering::Relaxed); // relaxed: see `Use`
-        used.safe.load(Ordering::Relaxed) >= wanted // relaxed: see `Use`
+        state.safe.fetch_max(slowest(self), Ordering::Relaxed); // relaxed: see `SlotState`
+        state.safe.load(Ordering::Relaxed) >= wanted // relaxed: see `SlotState`
     }
 
-    /// What that would find, changing nothing.
+    /// The answer that `look_for_room` would give; changes nothing.
     #[cold]
     pub(super) fn would_have_room(
         &self,
-        used: &Use,
+        state: &SlotState,
         index: usize,
         wanted: u64,
         slowest: impl Fn(&Self) -> u64,
     ) -> bool {
-        // Relaxed: see `Use`.
-        match used.safe.load(Ordering::Relaxed) {
-            // relaxed: see `Use`
+        // Relaxed: see `SlotState`.
+        match state.safe.load(Ordering::Relaxed) {
+            // relaxed: see `SlotState`
             0 => self.may_release_readers(index),
             safe => safe.max(slowest(self)) >= wanted,
         }
     }
 
-    /// Finds room in the data ring for `len` bytes of operation `number`, and takes it.
+    /// Takes room in the data ring for `len` bytes of operation `number`; `None`: there is none yet.
     #[inline(never)]
     pub(super) fn take_data_room(
         &mut self,
-        used: &Use,
+        state: &SlotState,
         index: usize,
         (number, len): (u64, usize),
         slowest: impl Fn(&Self) -> u64,
     ) -> Option<usize> {
         loop {
-            let safe = used.safe.load(Ordering::Relaxed); // relaxed: see `Use`
+            let safe = state.safe.load(Ordering::Relaxed); // relaxed: see `SlotState`
             let data = &mut self.coll_slots.get_mut(index)?.data;
             if let Some(at) = data.find(len, safe) {
                 data.take(number, at, len, safe);
                 return Some(at);
             }
-            if !self.look_for_room(used, index, safe + 1, &slowest) {
+            if !self.look_for_room(state, index, safe + 1, &slowest) {
                 return None;
             }
         }

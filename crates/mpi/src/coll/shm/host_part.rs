@@ -1,12 +1,12 @@
-//! What a head makes of the slots of its host, to exchange it with other heads.
+//! The data that a head collects from the slots of its host, to exchange them with other heads.
 //!
-//! Data that do not have the length that they should have come of wrong programs. Then what is exchanged has the right
-//! length and some content, and the error is kept for the end ([`Hierarchical::note_error`]).
+//! In a wrong program data may not have the length that they should have. The head then exchanges the right length with
+//! some content, and the error is kept for the end ([`Hierarchical::note_error`]).
 
+use super::coll_args::{long, short, unpack, whole};
 use super::hierarchical::Hierarchical;
 use super::packed::Packed;
-use super::what::{long, short, unpack, whole};
-use super::{Sides, What};
+use super::{BlockBuffers, CollArgs};
 use crate::coll::Data;
 use crate::datatype::Datatype;
 use crate::engine::process::Process;
@@ -31,10 +31,10 @@ impl Hierarchical<'_> {
     ) -> Result<(Schedule, Data, Option<Predef>)> {
         let (tables, hosts, rank) = (&p.select, self.hosts, self.rank());
         let mut out: *const u8 = core::ptr::null();
-        let schedule = match self.what.clone() {
-            What::Barrier => return Ok((heads::barrier(hosts, rank), Data::none(), None)),
-            What::Reduce { .. } => return self.join_reduce(p),
-            What::Bcast { root, buf, count, ty } => {
+        let schedule = match self.args.clone() {
+            CollArgs::Barrier => return Ok((heads::barrier(hosts, rank), Data::none(), None)),
+            CollArgs::Reduce { .. } => return self.join_reduce(p),
+            CollArgs::Bcast { root, buf, count, ty } => {
                 let bytes = packed_size(&ty, count) as usize;
                 let room = self.room(bytes);
                 if root == rank {
@@ -46,21 +46,21 @@ impl Hierarchical<'_> {
                 let input = Broadcast { rank, size, root, count, size_bytes: 1, contiguous: true };
                 heads::bcast(tables, hosts, &input)
             }
-            What::Allgather(sides) => {
-                let bytes = packed_size(&sides.recv_ty, sides.recv_count) as usize;
+            CollArgs::Allgather(buffers) => {
+                let bytes = packed_size(&buffers.recv_ty, buffers.recv_count) as usize;
                 let room = self.room(bytes * self.all());
-                let joined = self.join_blocks(p, &sides, (room, bytes));
+                let joined = self.join_blocks(p, &buffers, (room, bytes));
                 self.note_error(joined);
                 heads::allgather(tables, hosts, rank, bytes as i64)
             }
-            What::Alltoall(_) if self.each => {
+            CollArgs::Alltoall(_) if self.each => {
                 return self.join_own(p).map(|(schedule, data)| (schedule, data, None));
             }
             // `longest_slot` has said no.
-            What::Gather { .. } | What::Scatter { .. } => return Err(Class::Intern.into()),
-            What::Alltoall(sides) => {
-                let bytes = packed_size(&sides.recv_ty, sides.recv_count) as usize;
-                let taken = self.take_own(p, &sides, bytes);
+            CollArgs::Gather { .. } | CollArgs::Scatter { .. } => return Err(Class::Intern.into()),
+            CollArgs::Alltoall(buffers) => {
+                let bytes = packed_size(&buffers.recv_ty, buffers.recv_count) as usize;
+                let taken = self.take_own(p, &buffers, bytes);
                 self.note_error(taken);
                 out = self.load(p, bytes);
                 heads::alltoall(hosts, rank, bytes as i64)
@@ -74,7 +74,7 @@ impl Hierarchical<'_> {
         &mut self,
         p: &Process<T>,
     ) -> Result<(Schedule, Data, Option<Predef>)> {
-        let What::Reduce { root, count, bytes, ty, op, .. } = self.what else {
+        let CollArgs::Reduce { root, count, bytes, ty, op, .. } = self.args else {
             return Err(Class::Intern.into());
         };
         let result = self.combine(p)?;
@@ -101,7 +101,7 @@ impl Hierarchical<'_> {
     fn join_blocks<T: Transport>(
         &self,
         p: &Process<T>,
-        sides: &Sides,
+        buffers: &BlockBuffers,
         (room, bytes): (*mut u8, usize),
     ) -> Result<()> {
         let (hosts, rank) = (self.hosts, self.rank());
@@ -110,7 +110,7 @@ impl Hierarchical<'_> {
             // SAFETY: the room has a block for everybody.
             let out = unsafe { core::slice::from_raw_parts_mut(room.add(place * bytes), bytes) };
             if *member == rank {
-                let m = sides.own_part(rank);
+                let m = buffers.own_part(rank);
                 let found = m.packed_size() as usize;
                 let out = out.get_mut(..found).ok_or_else(|| long(found, bytes))?;
                 // SAFETY: the program's buffer.
@@ -126,12 +126,17 @@ impl Hierarchical<'_> {
     }
 
     /// Takes the blocks of `bytes` that this host has for this member.
-    fn take_own<T: Transport>(&self, p: &Process<T>, sides: &Sides, bytes: usize) -> Result<()> {
+    fn take_own<T: Transport>(
+        &self,
+        p: &Process<T>,
+        buffers: &BlockBuffers,
+        bytes: usize,
+    ) -> Result<()> {
         let (all, own) = (bytes * self.all(), self.rank() as usize * bytes);
         for member in self.team() {
             let slot = exactly(self.slot(p, *member, self.number, all)?, all)?;
             // SAFETY: the buffer has a block for every member.
-            unsafe { unpack(&slot[own..own + bytes], sides.block(*member))? };
+            unsafe { unpack(&slot[own..own + bytes], buffers.block(*member))? };
         }
         Ok(())
     }
@@ -139,7 +144,7 @@ impl Hierarchical<'_> {
     /// Combines the operands of the host; returns where the result is: the program's buffer where
     /// the whole result goes there, or `came`.
     fn combine<T: Transport>(&mut self, p: &Process<T>) -> Result<*mut u8> {
-        let What::Reduce { root, send, recv, bytes, .. } = self.what else {
+        let CollArgs::Reduce { root, send, recv, bytes, .. } = self.args else {
             return Err(Class::Intern.into());
         };
         // A long result for all is told from the staging buffer that it is on.
@@ -158,7 +163,7 @@ impl Hierarchical<'_> {
     }
 
     fn combine_into<T: Transport>(&self, p: &Process<T>, into: *mut u8) -> Result<()> {
-        let What::Reduce { send, recv, count, bytes, ty, op, .. } = self.what else {
+        let CollArgs::Reduce { send, recv, count, bytes, ty, op, .. } = self.args else {
             return Err(Class::Intern.into());
         };
         let own = if send.is_null() { recv.cast_const() } else { send };

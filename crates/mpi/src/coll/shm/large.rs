@@ -1,17 +1,17 @@
-//! Collectives whose slots do not fit on the ring, over large slots.
+//! Collectives through large slots, for data that do not fit in the data ring.
 //!
-//! A slot of up to [`LARGE_SLOT_BYTES`] is written to a large slot; longer data go in several exchanges of slots,
-//! one after the other ([`Steps`]): so much of a broadcast, so many elements of a reduction, or the same piece of every block
-//! of the others. There are two large slots, so a member posts the next part while others still read this one.
+//! Data of up to [`LARGE_SLOT_BYTES`] are written to a large slot. Longer data go in several exchanges, one after the other
+//! ([`Steps`]): each moves some bytes of a broadcast, some elements of a reduction, or the same piece of every block of the
+//! other collectives. A set has two large slots, so a member posts the next part while others still read this one.
 //!
-//! A reduction for everybody whose members are many is two exchanges: each member combines a slice of what all have posted,
-//! and posts the result, which all copy. So the work does not grow with the number of members. A reduction for a root is
-//! the same where each has a processor, but that the root alone copies; where they share processors, the root combines
-//! everything, which takes fewer switches.
+//! An allreduce of three members and more is two exchanges: each member combines a slice of what all have posted, and posts
+//! the result, which all copy. So a member's work does not grow with the number of members. A reduce is the same where each
+//! member has a processor, except that only the root copies. Where members share processors, the root combines everything,
+//! which takes fewer switches of processes.
 
 use super::blocks::{Piece, Pieces};
+use super::coll_args::{CollArgs, Shown, long, short, unpack_part};
 use super::slots::Exchange;
-use super::what::{Shown, What, long, short, unpack_part};
 use crate::engine::process::Process;
 use crate::error::{Class, Error, Result};
 use crate::pt2pt::{Incoming, Outgoing, pack_part};
@@ -20,33 +20,33 @@ use hpvm_copy as copy;
 use hpvm_fm::Transport;
 use hpvm_wire::coll_slots::LARGE_SLOT_BYTES;
 
-/// What of a collective one exchange of slots does.
+/// Which part of a collective one exchange does.
 #[derive(Clone, Debug)]
 pub enum Part {
-    /// All of it, on slots. The others need large slots.
+    /// All of it, through slots. The other parts need large slots.
     Short,
-    /// All of it.
+    /// All of it, through large slots.
     Whole,
     /// These bytes of the packed data of a broadcast.
     Bytes(Range<usize>),
     /// A piece of each packed block of an alltoall, an allgather or a gather.
     Blocks(Piece),
-    /// Of a reduction, this member's slice.
+    /// Of a reduction: each member combines its own slice of what all have posted.
     Own,
-    /// Of the same, what the others have in theirs.
+    /// Of the same reduction: members copy the results from the others' slices.
     Share,
 }
 
-/// One exchange of slots: a collective, and what of it.
-pub type Step = (What, Part);
+/// One exchange: a collective, and the part of it.
+pub type Step = (CollArgs, Part);
 
 /// The exchanges that a collective with long slots consists of, one after the other.
 #[derive(Debug, Default)]
 pub struct Steps {
     /// What is left of it.
-    left: Option<What>,
+    left: Option<CollArgs>,
     /// The second half of the last step.
-    share: Option<What>,
+    share: Option<CollArgs>,
     /// Where a member combines its slice for a root.
     slice: Vec<u8>,
     /// This member, and how many there are.
@@ -71,24 +71,24 @@ impl Steps {
         self.left.is_none() && self.share.is_none()
     }
 
-    /// The exchanges for `what`, of which a member shows `bytes`, of member `at.0` of `at.1`. Whether they share
+    /// The exchanges for `args`, of which a member shows `bytes`, of member `at.0` of `at.1`. Whether they share
     /// processors (`oversubscribed`) is known to all alike.
-    pub(super) fn new(what: What, bytes: u64, at: (u32, u32), oversubscribed: bool) -> Steps {
+    pub(super) fn new(args: CollArgs, bytes: u64, at: (u32, u32), oversubscribed: bool) -> Steps {
         let (bytes, n) = (bytes as usize, at.1 as usize);
-        let (bytes, piece) = match what {
-            What::Alltoall(_) => (bytes / n, piece_of(bytes / n, n - 1)),
-            What::Allgather(_) | What::Gather { .. } => (bytes, piece_of(bytes, 1)),
+        let (bytes, piece) = match args {
+            CollArgs::Alltoall(_) => (bytes / n, piece_of(bytes / n, n - 1)),
+            CollArgs::Allgather(_) | CollArgs::Gather { .. } => (bytes, piece_of(bytes, 1)),
             _ => (bytes, LARGE_SLOT_BYTES),
         };
-        let at_root = oversubscribed && matches!(what, What::Reduce { root: Some(_), .. });
+        let at_root = oversubscribed && matches!(args, CollArgs::Reduce { root: Some(_), .. });
         let halves = at.1 >= MIN_SLICING_MEMBERS && !at_root;
-        Steps { left: Some(what), at, bytes, piece, halves, ..Steps::default() }
+        Steps { left: Some(args), at, bytes, piece, halves, ..Steps::default() }
     }
 
     /// The two exchanges of a reduction whose members combine a slice each: with all, and with those who want the result.
-    fn in_halves(&mut self, what: What) -> (What, What) {
-        let What::Reduce { root, send, recv, count, bytes, ty, op } = what else {
-            return (what.clone(), what);
+    fn in_halves(&mut self, args: CollArgs) -> (CollArgs, CollArgs) {
+        let CollArgs::Reduce { root, send, recv, count, bytes, ty, op } = args else {
+            return (args.clone(), args);
         };
         let (rank, members) = self.at;
         let recv = match root {
@@ -100,7 +100,7 @@ impl Steps {
             }
             _ => recv,
         };
-        let to = |root| What::Reduce { root, send, recv, count, bytes, ty, op };
+        let to = |root| CollArgs::Reduce { root, send, recv, count, bytes, ty, op };
         (to(None), to(root))
     }
 
@@ -124,34 +124,34 @@ impl Iterator for Steps {
 
     #[inline]
     fn next(&mut self) -> Option<Step> {
-        if let Some(what) = self.share.take() {
-            return Some((what, Part::Share));
+        if let Some(args) = self.share.take() {
+            return Some((args, Part::Share));
         }
         match self.left.take()? {
-            what @ What::Reduce { root, .. } => {
+            args @ CollArgs::Reduce { root, .. } => {
                 let at_root = root.is_some() && !self.halves;
                 let most = if at_root { MAX_AT_ROOT } else { LARGE_SLOT_BYTES };
-                let (what, left) = part_of(what, most, 1);
+                let (args, left) = part_of(args, most, 1);
                 self.left = left;
                 if !self.halves {
-                    return Some((what, Part::Whole));
+                    return Some((args, Part::Whole));
                 }
-                let (own, share) = self.in_halves(what);
+                let (own, share) = self.in_halves(args);
                 self.share = Some(share);
                 Some((own, Part::Own))
             }
-            what @ (What::Barrier | What::Scatter { .. }) => Some((what, Part::Whole)),
-            what => {
+            args @ (CollArgs::Barrier | CollArgs::Scatter { .. }) => Some((args, Part::Whole)),
+            args => {
                 let bytes = self.next_bytes();
                 if bytes.end < self.bytes {
-                    self.left = Some(what.clone());
+                    self.left = Some(args.clone());
                 }
-                let part = match what {
-                    What::Bcast { .. } => Part::Bytes(bytes),
+                let part = match args {
+                    CollArgs::Bcast { .. } => Part::Bytes(bytes),
                     _ if bytes == (0..self.bytes) => Part::Whole,
                     _ => Part::Blocks(Piece { bytes, of: self.bytes }),
                 };
-                Some((what, part))
+                Some((args, part))
             }
         }
     }
@@ -159,12 +159,14 @@ impl Iterator for Steps {
 
 /// The first elements of a reduction, `times` as many as `most` bytes hold, and what is left of it. Other
 /// collectives have no parts.
-pub(super) fn part_of(what: What, most: usize, times: usize) -> (What, Option<What>) {
-    let What::Reduce { root, send, recv, count, bytes, ty, op } = what else { return (what, None) };
+pub(super) fn part_of(args: CollArgs, most: usize, times: usize) -> (CollArgs, Option<CollArgs>) {
+    let CollArgs::Reduce { root, send, recv, count, bytes, ty, op } = args else {
+        return (args, None);
+    };
     let element = bytes / count.max(1);
     let n = count.min((most / element.max(1)).max(1) * times);
     let done = n * element;
-    let left = (n < count).then(|| What::Reduce {
+    let left = (n < count).then(|| CollArgs::Reduce {
         root,
         send: if send.is_null() { send } else { send.wrapping_add(done) },
         recv: recv.wrapping_add(done),
@@ -173,7 +175,7 @@ pub(super) fn part_of(what: What, most: usize, times: usize) -> (What, Option<Wh
         ty,
         op,
     });
-    (What::Reduce { root, send, recv, count: n, bytes: done, ty, op }, left)
+    (CollArgs::Reduce { root, send, recv, count: n, bytes: done, ty, op }, left)
 }
 
 /// The elements of `count` that member `rank` of `size` combines.
@@ -205,8 +207,8 @@ impl Exchange<'_> {
             // SAFETY: the caller's promise.
             post(len, &mut |out| unsafe { copy::wide(from, out.as_mut_ptr(), len) })
         };
-        match (&self.what, &self.part) {
-            (What::Bcast { buf, count, ty, .. }, Part::Bytes(range)) => {
+        match (&self.args, &self.part) {
+            (CollArgs::Bcast { buf, count, ty, .. }, Part::Bytes(range)) => {
                 let m = Outgoing { buf: buf.cast_const(), count: *count, ty };
                 // SAFETY: the caller's promise; the range lies in the packed data.
                 let mut fill = |out: &mut [u8]| unsafe {
@@ -214,17 +216,17 @@ impl Exchange<'_> {
                 };
                 post(range.len(), &mut fill)
             }
-            (What::Reduce { recv, count, bytes, .. }, Part::Share) => {
+            (CollArgs::Reduce { recv, count, bytes, .. }, Part::Share) => {
                 let own = slice(*count, rank, size);
                 let element = bytes / count;
                 run(recv.wrapping_add(own.start * element), own.len() * element)
             }
             (_, Part::Blocks(piece)) => {
-                let pieces = Pieces::new(&self.what, piece, (rank, size))?;
+                let pieces = Pieces::new(&self.args, piece, (rank, size))?;
                 // SAFETY: the caller's promise.
                 post(pieces.len(), &mut |out| unsafe { pieces.write(out) })
             }
-            _ => match self.what.shown(rank, size) {
+            _ => match self.args.shown(rank, size) {
                 Shown::Run(from, len) => run(from, len),
                 shown @ (Shown::Elements(_) | Shown::Others(..)) => {
                     // SAFETY: the caller's promise.
@@ -242,7 +244,7 @@ impl Exchange<'_> {
         p: &Process<T>,
         range: &Range<usize>,
     ) -> Result<()> {
-        let What::Bcast { root, buf, count, ty } = &self.what else {
+        let CollArgs::Bcast { root, buf, count, ty } = &self.args else {
             return Err(Class::Intern.into());
         };
         if *root == self.rank() {
@@ -261,7 +263,7 @@ impl Exchange<'_> {
     /// Combines our slice of what all have posted.
     #[inline(never)]
     pub(super) fn combine_own<T: Transport>(&self, p: &Process<T>) -> Result<()> {
-        let What::Reduce { recv, count, bytes, ty, op, .. } = self.what else {
+        let CollArgs::Reduce { recv, count, bytes, ty, op, .. } = self.args else {
             return Err(Class::Intern.into());
         };
         let size = self.comm.size();
@@ -286,7 +288,7 @@ impl Exchange<'_> {
     /// Copies what the others have combined.
     #[inline(never)]
     pub(super) fn take_shares<T: Transport>(&self, p: &Process<T>) -> Result<()> {
-        let What::Reduce { root, recv, count, bytes, .. } = self.what else {
+        let CollArgs::Reduce { root, recv, count, bytes, .. } = self.args else {
             return Err(Class::Intern.into());
         };
         if root.is_some_and(|root| root != self.rank()) {

@@ -1,41 +1,41 @@
-//! Up to which length a collective goes through slots, and above which by messages, before its members have told each
-//! other anything: what ranks of one host know alike settles most lengths.
+//! Up to which length a collective goes through slots, and above which length by messages, before its members have
+//! told each other anything. What all ranks of a host know alike decides this for most lengths.
 
-use hpvm_coll::select::{self, Facts, SMALL, Small};
+use hpvm_coll::select::{self, COLL_KINDS, CollKind, Facts};
 
-/// The limits of a communicator, by [`Small`]. Lengths in between are asked for one by one.
+/// The limits of a communicator, by [`CollKind`]. For the lengths in between the table is looked up for each call.
 #[derive(Debug)]
 pub(super) struct Limits {
-    /// What they hold for; `reads` is not looked at.
+    /// The facts that they hold for; `reads` does not matter.
     facts: Facts,
-    pub slots_up_to: [u32; SMALL],
-    pub messages_above: [u64; SMALL],
+    pub slots_up_to: [u32; COLL_KINDS],
+    pub messages_above: [u64; COLL_KINDS],
 }
 
 impl Limits {
-    /// Those that hold whether members can read each other's memory or not; `facts` say that they cannot.
+    /// The limits that hold whether members can read each other's memory or not. In `facts`, `reads` is false.
     fn new(facts: Facts) -> Limits {
         let reading = Facts { reads: true, ..facts };
-        let slots = |small, facts| select::slots_up_to(small, facts) as u32;
+        let slots = |kind, facts| select::slots_up_to(kind, facts) as u32;
         Limits {
             facts,
-            slots_up_to: Small::ALL.map(|small| slots(small, &facts).min(slots(small, &reading))),
-            messages_above: Small::ALL.map(|small| {
-                let other = select::messages_above(small, &reading);
-                select::messages_above(small, &facts).max(other)
+            slots_up_to: CollKind::ALL.map(|kind| slots(kind, &facts).min(slots(kind, &reading))),
+            messages_above: CollKind::ALL.map(|kind| {
+                let other = select::messages_above(kind, &reading);
+                select::messages_above(kind, &facts).max(other)
             }),
         }
     }
 }
 
-/// Limits that are kept: programs make and free communicators by the thousand, and those are of few kinds.
+/// Number of limits that a process keeps. Programs make and free communicators by the thousand, but of few kinds.
 const KEPT: usize = 8;
 
-/// The limits of communicators that a process has looked at.
+/// The limits that a process keeps, by the facts that they hold for.
 #[derive(Debug, Default)]
 pub(crate) struct KnownLimits {
     kept: Vec<Limits>,
-    /// Who makes room for the next one.
+    /// Index of the entry that is replaced next.
     oldest: usize,
 }
 
@@ -74,18 +74,18 @@ mod tests {
             {
                 let facts = Facts { members, oversubscribed, reads: true, large };
                 let limits = known.of(facts);
-                for small in Small::ALL {
-                    let up_to = u64::from(limits.slots_up_to[small as usize]);
-                    let above = limits.messages_above[small as usize];
+                for kind in CollKind::ALL {
+                    let up_to = u64::from(limits.slots_up_to[kind as usize]);
+                    let above = limits.messages_above[kind as usize];
                     assert!(up_to >= ALWAYS_SLOTS && above >= up_to);
                     for reads in [false, true] {
                         let facts = Facts { reads, ..facts };
-                        assert!((1..=up_to).all(|bytes| way(small, &facts, bytes) == Way::Slots));
+                        assert!((1..=up_to).all(|bytes| way(kind, &facts, bytes) == Way::Slots));
                         let beyond = [above.saturating_add(1), above.saturating_mul(3), u64::MAX];
                         let goes = |bytes: u64| {
-                            bytes <= above || way(small, &facts, bytes) == Way::Messages
+                            bytes <= above || way(kind, &facts, bytes) == Way::Messages
                         };
-                        assert!(beyond.into_iter().all(goes), "{small:?} {facts:?} {above}");
+                        assert!(beyond.into_iter().all(goes), "{kind:?} {facts:?} {above}");
                     }
                 }
             }

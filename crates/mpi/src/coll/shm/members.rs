@@ -1,6 +1,6 @@
 //! The slots of a communicator's members on one host, for operations of several rounds of slots.
 
-use super::Use;
+use super::SlotState;
 use crate::comm::Comm;
 use crate::engine::process::Process;
 use crate::error::{Class, Result};
@@ -21,7 +21,7 @@ impl<'a> Members<'a> {
         comm.coll_slots().index().map(|index| Members { comm, index })
     }
 
-    pub fn used(&self) -> &'a Use {
+    pub fn state(&self) -> &'a SlotState {
         self.comm.coll_slots()
     }
 
@@ -47,7 +47,7 @@ impl<'a> Members<'a> {
         p: &'p Process<T>,
         member: u32,
     ) -> Result<&'p CollSlots> {
-        // `look_at` has found all of them.
+        // `set_up_slots` has found all of them.
         p.slots_of(self.process(member)?, self.index).ok_or_else(|| Class::Intern.into())
     }
 
@@ -70,18 +70,18 @@ impl<'a> Members<'a> {
 
     /// Whether all members have finished the number `ahead` before this one.
     pub fn has_room<T: Transport>(&self, p: &mut Process<T>, number: u64, ahead: usize) -> bool {
-        let (used, wanted) = (self.used(), number - ahead as u64);
-        // Relaxed: see `Use`.
-        if used.safe.load(Ordering::Relaxed) >= wanted {
+        let (state, wanted) = (self.state(), number - ahead as u64);
+        // Relaxed: see `SlotState`.
+        if state.safe.load(Ordering::Relaxed) >= wanted {
             return true;
         }
-        p.look_for_room(used, self.index, wanted, |p| self.slowest(p, number))
+        p.look_for_room(state, self.index, wanted, |p| self.slowest(p, number))
     }
 
     /// What `has_room` would find, changing nothing.
     pub fn would_have_room<T: Transport>(&self, p: &Process<T>, number: u64, ahead: usize) -> bool {
         let wanted = number - ahead as u64;
-        p.would_have_room(self.used(), self.index, wanted, |p| self.slowest(p, number))
+        p.would_have_room(self.state(), self.index, wanted, |p| self.slowest(p, number))
     }
 
     /// The last operation before `number` that all other members have finished.
@@ -168,7 +168,7 @@ impl<'a> Members<'a> {
     }
 
     /// All have posted slot `number`, so they are through with the one before.
-    pub fn all_have(&self, number: u64) {
-        self.used().all_have(number);
+    pub fn note_all_posted(&self, number: u64) {
+        self.state().note_all_posted(number);
     }
 }

@@ -1,16 +1,17 @@
 //! Collectives through shared memory: collective slots (`hpvm_wire::coll_slots`), without messages.
 //!
-//! Where all members of a communicator share memory, a small blocking collective is one exchange
-//! through slots: each member posts what others need, waits for what it needs, and reads it
-//! itself. Everybody reads in the order of ranks, so a reduction has the same bits everywhere. A member from
-//! whom others need something, but who needs nothing, waits for nobody.
+//! Where all members of a communicator share memory, a small blocking collective is one exchange through
+//! slots: each member posts what others need, waits for what it needs, and reads it itself. All members read in
+//! the order of ranks, so a reduction has the same bits everywhere. A member that needs nothing from others, as
+//! the root of a broadcast, waits for nobody.
 //!
-//! Where members are on several hosts, those of each host use slots among themselves, and one of
-//! them talks to other hosts ([`Hierarchical`]).
+//! Where members are on several hosts, those of each host use slots among themselves, and one of them exchanges
+//! messages with the other hosts ([`Hierarchical`]).
 //!
-//! One file for each way; [`run`] goes from one to the next and says which ([`Process::begin_shm`]).
+//! Each method has a file of its own. [`run`] chooses the method and runs its steps ([`Process::begin_shm`]).
 
 mod blocks;
+mod coll_args;
 mod data_ring;
 mod direct_read;
 mod hierarchical;
@@ -25,94 +26,94 @@ mod ring_reduce;
 mod run;
 mod slots;
 mod staging;
-mod what;
 
+pub use coll_args::{BlockBuffers, CollArgs, Shows};
 pub use hierarchical::Hierarchical;
 pub(crate) use history::History;
 pub use large::Part;
 pub(crate) use limits::KnownLimits;
 use limits::Limits;
-pub use run::Shm;
+pub use run::ShmOperation;
 pub use slots::Exchange;
 pub use staging::MAX_STAGED;
-pub use what::{Shows, Sides, What};
 
 use crate::comm::Comm;
 use crate::engine::process::Process;
 use crate::error::Result;
 use hpvm_coll::hosts::Hosts;
-use hpvm_coll::select::{ALWAYS_SLOTS, SMALL};
+use hpvm_coll::select::{ALWAYS_SLOTS, COLL_KINDS};
 use hpvm_fm::{Rank, Transport};
 use hpvm_wire::coll_slots::{CollSlots, SLOT_BYTES};
 use staging::StagingBuffers;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-/// Most bytes that a member shows in a slot.
+/// Most bytes that a member shows to others through a slot and its data ring.
 pub const MAX_SLOT: u64 = SLOT_BYTES as u64;
-/// Up to so many bytes slots are the way, whatever members may tell each other.
+/// Up to so many bytes a collective goes through slots, whatever the members find out about each other.
 const ALWAYS: u32 = ALWAYS_SLOTS as u32;
 /// Most members on a host: each of them looks at the slots of all others.
 const MAX_MEMBERS: u32 = 64;
 
-/// What a communicator knows of its slots. One thread at a time is in a collective on it (MPI 5.0,
-/// section 12.6.1), so the fields order nothing.
+/// The state of a communicator's collective slots. Only one thread at a time is in a collective on a
+/// communicator (MPI 5.0, section 12.6.1), so the atomic fields order nothing and relaxed accesses are enough.
 #[derive(Debug)]
-pub(crate) struct Use {
+pub(crate) struct SlotState {
+    /// What the communicator may use: `NEW`, `READY`, `NEVER` or `HOSTS`.
     stage: AtomicU8,
-    /// What all members have said of long data: 0, or `SAID` and others.
-    said: AtomicU8,
-    /// One more than the number of its set.
+    /// What the members have agreed on for long data: 0 (nothing yet), or `AGREED` and maybe `ALL_READ`.
+    agreed: AtomicU8,
+    /// One more than the number of its set of slots; 0: none.
     index: AtomicU32,
     /// The last operation that was begun.
     number: AtomicU64,
-    /// An operation that all members are known to have finished; 0: somebody may still read what an earlier
-    /// communicator has left in the set.
+    /// The latest operation that all members are known to have finished; 0: a member of an earlier communicator
+    /// may still read what was posted in the set for that one.
     safe: AtomicU64,
-    /// For each kind of collective ([`What::kind`]) the bytes up to which it goes through slots without further
-    /// questions. The same on all members.
+    /// For each kind of collective ([`CollArgs::limit_index`]): up to so many bytes it goes through slots, whatever
+    /// else is known. The same on all members.
     slots_up_to: [AtomicU32; KINDS],
-    /// For each kind of collective but the barrier the bytes above which it goes by messages without further questions.
-    /// The same on all members.
-    messages_above: [AtomicU64; SMALL],
-    /// In a process that counts what it sends to whom, the same between two collectives, while `slots_up_to` is 0: each
-    /// of them then asks, and is counted ([`Process::veil_slots`]).
-    veiled: [AtomicU32; KINDS],
-    /// Where such a process counts what it shows to all others of its host: one more than the place; 0: it has not been
-    /// looked for, or there is none.
-    audience: AtomicU32,
-    /// For long data between hosts, once the members have agreed on it.
+    /// For each kind of collective but the barrier: above so many bytes it goes by messages, whatever else is
+    /// known. The same on all members.
+    messages_above: [AtomicU64; COLL_KINDS],
+    /// The values of `slots_up_to` while those are suspended, that is 0, in a process that counts what it sends to
+    /// whom: so every collective leaves the fast path and is counted ([`Process::suspend_slots`]).
+    suspended: [AtomicU32; KINDS],
+    /// The entry in which such a process counts what it shows to all other members on its host: one more than the
+    /// entry's index; 0: it has not been looked for, or there is none.
+    traffic_entry: AtomicU32,
+    /// The staging buffers for long data of hierarchical collectives, once the members have agreed on them.
     staging: OnceLock<Option<StagingBuffers>>,
 }
 
 /// Kinds of collectives that slots carry: those of the tables, and the barrier.
-const KINDS: usize = SMALL + 1;
+const KINDS: usize = COLL_KINDS + 1;
 
-/// Nothing has been looked at yet.
+/// Not set up yet.
 const NEW: u8 = 0;
 /// All members share memory.
 const READY: u8 = 1;
 /// Messages only.
 const NEVER: u8 = 2;
-/// Ready, in each host.
+/// Members are on several hosts; those of each host share memory.
 const HOSTS: u8 = 3;
 
-/// The members have told each other what follows.
-const SAID: u8 = 1;
+/// The members have agreed on the flags below.
+const AGREED: u8 = 1;
 /// All members can read long data out of each other's memory.
-const READS: u8 = 2;
+const ALL_READ: u8 = 2;
 
-/// A collective through shared memory: what its waiting needs to know.
+/// A collective through shared memory that is under way, as the waiting thread sees it.
 pub trait ShmCollective {
     /// Goes on as far as possible; true when the collective is done.
     fn poll<T: Transport>(&mut self, p: &mut Process<T>) -> Result<bool>;
-    /// Whether a slot is missing of a process of which `which` is true.
+    /// Whether it waits for the slot of a process for which `which` is true.
     fn awaits<T: Transport>(&self, p: &Process<T>, which: impl Fn(Rank) -> bool) -> bool;
-    /// A number that grows by one from a collective of short data to the next, the same on all members.
+    /// The number of the collective among those of short data on its communicator, the same on all members.
     fn number(&self) -> u64 {
         0
     }
-    /// Whether it waits for others to finish an earlier operation, of which no bell tells.
+    /// Whether it waits for others to finish an earlier operation, which rings no doorbell.
     fn lacks_room(&self) -> bool;
     /// Whether `poll` would go on.
     fn is_ready<T: Transport>(&self, p: &Process<T>) -> bool;
@@ -120,71 +121,71 @@ pub trait ShmCollective {
     fn is_crossing(&self) -> bool {
         false
     }
-    /// Whether data are so long that others work on them for a while.
+    /// Whether the data are so long that other members copy or combine them for a while.
     fn is_long(&self) -> bool {
         false
     }
 }
 
-impl Default for Use {
-    fn default() -> Use {
-        Use {
+impl Default for SlotState {
+    fn default() -> SlotState {
+        SlotState {
             stage: AtomicU8::new(NEW),
-            said: AtomicU8::default(),
+            agreed: AtomicU8::default(),
             index: AtomicU32::default(),
             number: AtomicU64::default(),
             safe: AtomicU64::default(),
             slots_up_to: Default::default(),
-            messages_above: [const { AtomicU64::new(u64::MAX) }; SMALL],
-            veiled: Default::default(),
-            audience: AtomicU32::default(),
+            messages_above: [const { AtomicU64::new(u64::MAX) }; COLL_KINDS],
+            suspended: Default::default(),
+            traffic_entry: AtomicU32::default(),
             staging: OnceLock::new(),
         }
     }
 }
 
-impl Use {
+impl SlotState {
     /// The number of the next operation.
     #[inline(always)]
     fn begin(&self) -> u64 {
-        // Relaxed: see `Use`.
+        // Relaxed: see `SlotState`.
         let number = self.number.load(Ordering::Relaxed) + 1;
-        self.number.store(number, Ordering::Relaxed); // relaxed: see `Use`
+        self.number.store(number, Ordering::Relaxed); // relaxed: see `SlotState`
         number
     }
 
     /// Which set of slots its communicator uses, if it uses one.
     #[inline(always)]
     fn index(&self) -> Option<usize> {
-        // Relaxed: see `Use`.
+        // Relaxed: see `SlotState`.
         (self.index.load(Ordering::Relaxed) as usize).checked_sub(1)
     }
 
-    /// All members have posted `number`, so they are through with the one before.
+    /// All members have posted operation `number`, so they have finished the one before.
     #[inline(always)]
-    fn all_have(&self, number: u64) {
-        // Relaxed, both: see `Use`. A member that has posted nothing may have left something for others elsewhere.
+    fn note_all_posted(&self, number: u64) {
+        // Relaxed, both: see `SlotState`. While `safe` is 0 an earlier communicator's data may still be read.
         if self.safe.load(Ordering::Relaxed) > 0 {
-            self.safe.fetch_max(number - 1, Ordering::Relaxed); // relaxed: see `Use`
+            self.safe.fetch_max(number - 1, Ordering::Relaxed); // relaxed: see `SlotState`
         }
     }
 
     fn keep(&self, limits: &Limits) {
         let Limits { slots_up_to, messages_above, .. } = limits;
         for (to, limit) in self.slots_up_to.iter().zip(slots_up_to) {
-            to.store(*limit, Ordering::Relaxed); // relaxed: see `Use`
+            to.store(*limit, Ordering::Relaxed); // relaxed: see `SlotState`
         }
         for (to, limit) in self.messages_above.iter().zip(messages_above) {
-            to.store(*limit, Ordering::Relaxed); // relaxed: see `Use`
+            to.store(*limit, Ordering::Relaxed); // relaxed: see `SlotState`
         }
     }
 
-    fn says(&self, what: u8) -> bool {
-        self.said.load(Ordering::Relaxed) & what != 0 // relaxed: see `Use`
+    fn has_agreed(&self, args: u8) -> bool {
+        self.agreed.load(Ordering::Relaxed) & args != 0 // relaxed: see `SlotState`
     }
 }
 
-/// Which set of slots a communicator may use at all; where its members are must be known.
+/// The set of slots that a communicator may use, if any. It must be known on which hosts its members are.
 fn suitable(comm: &Comm) -> Option<usize> {
     let members = comm.known_hosts().map_or(comm.size(), Hosts::largest);
     let suits = !comm.is_inter() && (2..=MAX_MEMBERS).contains(&members);
@@ -195,46 +196,49 @@ impl<T: Transport> Process<T> {
     /// Whether blocking collectives on `comm` may go through shared memory.
     #[inline(always)]
     pub fn may_use_slots(&self, comm: &Comm) -> bool {
-        comm.coll_slots().stage.load(Ordering::Relaxed) != NEVER // relaxed: see `Use`
+        comm.coll_slots().stage.load(Ordering::Relaxed) != NEVER // relaxed: see `SlotState`
     }
 
     /// A member of `comm` has died in the middle of a collective through shared memory, or this process has left
-    /// one: from now on there are messages only, which end with an error.
+    /// one: from now on collectives on `comm` go by messages, which end with an error.
     #[cold]
     pub fn give_up_slots(&self, comm: &Comm) {
-        comm.coll_slots().stage.store(NEVER, Ordering::Relaxed); // relaxed: see `Use`
+        comm.coll_slots().stage.store(NEVER, Ordering::Relaxed); // relaxed: see `SlotState`
     }
 
-    /// From now on every collective on `comm` but a barrier asks for its way, until `unveil_slots`.
-    pub fn veil_slots(&self, comm: &Comm) {
-        let used = comm.coll_slots();
-        for (limit, veiled) in used.slots_up_to.iter().zip(&used.veiled).take(SMALL) {
-            // Relaxed, both: see `Use`.
-            veiled.store(limit.load(Ordering::Relaxed), Ordering::Relaxed);
+    /// Until `resume_slots` every collective on `comm` but a barrier leaves the fast path through slots, so that
+    /// it can be counted.
+    pub fn suspend_slots(&self, comm: &Comm) {
+        let state = comm.coll_slots();
+        for (limit, suspended) in state.slots_up_to.iter().zip(&state.suspended).take(COLL_KINDS) {
+            // Relaxed, both: see `SlotState`.
+            suspended.store(limit.load(Ordering::Relaxed), Ordering::Relaxed);
             limit.store(0, Ordering::Relaxed); // relaxed: as above
         }
     }
 
-    /// Ends what `veil_slots` began.
-    pub fn unveil_slots(&self, comm: &Comm) {
-        let used = comm.coll_slots();
-        for (limit, veiled) in used.slots_up_to.iter().zip(&used.veiled).take(SMALL) {
-            // Relaxed, both: see `Use`.
-            limit.store(veiled.load(Ordering::Relaxed), Ordering::Relaxed);
+    /// Ends what `suspend_slots` began.
+    pub fn resume_slots(&self, comm: &Comm) {
+        let state = comm.coll_slots();
+        for (limit, suspended) in state.slots_up_to.iter().zip(&state.suspended).take(COLL_KINDS) {
+            // Relaxed, both: see `SlotState`.
+            limit.store(suspended.load(Ordering::Relaxed), Ordering::Relaxed);
         }
     }
 
-    /// A collective on `comm` has gone through shared memory: counts what was shown as a message to each member of
-    /// our host that reads it. What went between hosts were messages, which count themselves.
+    /// A collective on `comm` has gone through shared memory: counts what this process has shown as a message to
+    /// each member on our host that reads it. Between hosts it used messages, which are counted as such.
     #[inline]
     pub fn count_shown(&mut self, comm: &Comm, shows: Shows) {
         match shows {
             Shows::Nothing => {}
-            // Relaxed: see `Use`.
-            Shows::Everybody(bytes) => match comm.coll_slots().audience.load(Ordering::Relaxed) {
-                0 => self.count_audience(comm, bytes),
-                place => self.count_at(place - 1, bytes),
-            },
+            // Relaxed: see `SlotState`.
+            Shows::Everybody(bytes) => {
+                match comm.coll_slots().traffic_entry.load(Ordering::Relaxed) {
+                    0 => self.count_to_neighbours(comm, bytes),
+                    place => self.count_at(place - 1, bytes),
+                }
+            }
             Shows::One(member, bytes) => {
                 let reader = comm.group().process(member);
                 let here = |reader: &Rank| {
@@ -247,13 +251,14 @@ impl<T: Transport> Process<T> {
         }
     }
 
-    /// What goes to all others of our host for the first time, or where they have no place together.
+    /// Counts what was shown to all other members on our host: in one entry for all of them, which it looks for, or
+    /// one by one if there is none.
     #[cold]
-    fn count_audience(&mut self, comm: &Comm, bytes: u64) {
+    fn count_to_neighbours(&mut self, comm: &Comm, bytes: u64) {
         let me = self.fm().rank();
         let readers: Vec<Rank> = neighbours(comm).filter(|reader| *reader != me).collect();
         if let Some(at) = self.team(&readers) {
-            comm.coll_slots().audience.store(at + 1, Ordering::Relaxed); // relaxed: see `Use`
+            comm.coll_slots().traffic_entry.store(at + 1, Ordering::Relaxed); // relaxed: see `SlotState`
             return self.count_at(at, bytes);
         }
         readers.into_iter().for_each(|reader| self.count_sent(reader, 1, bytes));
@@ -264,19 +269,20 @@ impl<T: Transport> Process<T> {
         comm.hosts(&self.nodes).is_some()
     }
 
-    /// Looks at `comm`, which was just made, so that its first collective need not: to make one takes far longer. What
-    /// takes time for many members, or has to begin with the first collective, is left to that.
-    pub fn look_ahead(&mut self, comm: &Comm) {
-        let is_new = comm.coll_slots().stage.load(Ordering::Relaxed) == NEW; // relaxed: see `Use`
+    /// Sets up the slots of `comm`, which was just made, so that its first collective need not; making a
+    /// communicator takes far longer. Communicators over several hosts, and processes that count, set up later.
+    pub fn prepare_slots(&mut self, comm: &Comm) {
+        let is_new = comm.coll_slots().stage.load(Ordering::Relaxed) == NEW; // relaxed: see `SlotState`
         if is_new && self.nodes.alone() && !self.is_monitored() && suitable(comm).is_some() {
-            self.look_at(comm);
+            self.set_up_slots(comm);
         }
     }
 
-    /// The first collective on `comm`: finds out what it may use. All members find the same.
+    /// Finds out whether `comm` may use slots, and which. At the latest in the first collective on `comm`. All
+    /// members find the same.
     #[cold]
-    fn look_at(&mut self, comm: &Comm) {
-        let used = comm.coll_slots();
+    fn set_up_slots(&mut self, comm: &Comm) {
+        let state = comm.coll_slots();
         comm.hosts(&self.nodes);
         let index = suitable(comm)
             .filter(|index| neighbours(comm).all(|m| self.slots_of(m, *index).is_some()));
@@ -286,19 +292,19 @@ impl<T: Transport> Process<T> {
             (Some(_), Some(_)) => HOSTS,
         };
         if let Some(index) = index {
-            used.index.store(index as u32 + 1, Ordering::Relaxed); // relaxed: see `Use`
-            self.take_coll_slots(comm, used, index);
+            state.index.store(index as u32 + 1, Ordering::Relaxed); // relaxed: see `SlotState`
+            self.take_coll_slots(comm, state, index);
         }
         if stage == READY {
             // No table names a barrier.
-            used.slots_up_to[SMALL].store(ALWAYS, Ordering::Relaxed); // relaxed: see `Use`
-            // What was measured is asked every time.
+            state.slots_up_to[COLL_KINDS].store(ALWAYS, Ordering::Relaxed); // relaxed: see `SlotState`
+            // The tables of `hpvm tune` are looked up for each call.
             if !self.carriers_tuned {
                 let facts = self.facts(comm);
-                used.keep(self.limits.of(facts));
+                state.keep(self.limits.of(facts));
             }
         }
-        used.stage.store(stage, Ordering::Relaxed); // relaxed: see `Use`
+        state.stage.store(stage, Ordering::Relaxed); // relaxed: see `SlotState`
     }
 
     #[inline(always)]
@@ -307,7 +313,7 @@ impl<T: Transport> Process<T> {
     }
 }
 
-/// The members that share our host, as processes: all, where hosts do not matter.
+/// The members on our host, as ranks of the job. All members, if the communicator is on one host.
 fn neighbours(comm: &Comm) -> impl Iterator<Item = Rank> {
     let team = comm.known_hosts().map(|hosts| hosts.team(hosts.host(comm.rank())));
     // Members of the own host, or all: one of the two is empty.

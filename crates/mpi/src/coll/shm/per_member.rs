@@ -1,14 +1,13 @@
 //! An alltoall of long blocks between hosts, over staging buffers: each member carries its own blocks.
 //!
-//! Where blocks are short, what goes from one host to another is put together in one message,
-//! because a message costs more than its bytes. Here a member sends, to one member of each other
-//! host, its blocks for all of that host, in one message and from where they are. They land on a
-//! staging, from which those members take theirs.
+//! If blocks are short, all data from one host to another go in one message, because a message costs more than its
+//! bytes. Here a member sends its blocks for all members of another host in one message, straight from where they lie, to
+//! one member of that host. They arrive in a staging buffer, from which the members of that host take theirs.
 
+use super::coll_args::{long, short, unpack};
 use super::hierarchical::Hierarchical;
 use super::staging::word;
-use super::what::{long, short, unpack};
-use super::{Sides, What};
+use super::{BlockBuffers, CollArgs};
 use crate::coll::Data;
 use crate::datatype::Datatype;
 use crate::engine::process::Process;
@@ -33,15 +32,15 @@ pub fn longest(hosts: &Hosts, block: u64, members: u32) -> u64 {
 }
 
 impl Hierarchical<'_> {
-    fn exchange(&self) -> Result<(&Sides, usize)> {
-        let What::Alltoall(sides) = &self.what else { return Err(Class::Intern.into()) };
-        Ok((sides, packed_size(&sides.recv_ty, sides.recv_count) as usize))
+    fn exchange(&self) -> Result<(&BlockBuffers, usize)> {
+        let CollArgs::Alltoall(buffers) = &self.args else { return Err(Class::Intern.into()) };
+        Ok((buffers, packed_size(&buffers.recv_ty, buffers.recv_count) as usize))
     }
 
     /// The program's blocks of `bytes`, if they lie there as they are to be sent.
-    fn in_order(&self, sides: &Sides, bytes: usize) -> Option<*const u8> {
+    fn in_order(&self, buffers: &BlockBuffers, bytes: usize) -> Option<*const u8> {
         let size = self.comm.size();
-        let (all, expected) = (sides.all_parts(size), bytes as u64 * u64::from(size));
+        let (all, expected) = (buffers.all_parts(size), bytes as u64 * u64::from(size));
         let run = all.ty.as_run(all.count).filter(|_| self.hosts.in_order());
         // A send side that is shorter, in a wrong program, must not be read beyond its end.
         let (first, _) = run.filter(|(_, found)| *found == expected)?;
@@ -50,15 +49,15 @@ impl Hierarchical<'_> {
 
     /// Posts the blocks for the own host, and those for others that have to be put in order.
     pub(super) fn show_own(&self, slots: &CollSlots) -> Result<()> {
-        let (sides, bytes) = self.exchange()?;
+        let (buffers, bytes) = self.exchange()?;
         let staging = self.long.ok_or_else(|| Error::from(Class::Intern))?;
         let here = self.hosts.host(self.rank());
         let all = bytes * self.comm.size() as usize;
         // SAFETY: there is room, as the caller knows, and this is the only use of it.
         let staging = unsafe { staging.own(self.number, all) };
-        let remote = self.in_order(sides, bytes).is_none();
+        let remote = self.in_order(buffers, bytes).is_none();
         for member in (0..self.comm.size()).filter(|m| remote || self.hosts.host(*m) == here) {
-            let part = sides.part(member);
+            let part = buffers.part(member);
             let at = self.hosts.position(member) as usize * bytes;
             let found = part.packed_size() as usize;
             if found > bytes {
@@ -80,8 +79,8 @@ impl Hierarchical<'_> {
     pub(super) fn join_own<T: Transport>(&mut self, p: &Process<T>) -> Result<(Schedule, Data)> {
         let taken = self.take_from_host(p);
         self.note_error(taken);
-        let (sides, bytes) = self.exchange()?;
-        let out = match (self.in_order(sides, bytes), self.long) {
+        let (buffers, bytes) = self.exchange()?;
+        let out = match (self.in_order(buffers, bytes), self.long) {
             (Some(out), _) => out,
             // SAFETY: it was written by `show_own`, and is only read from now on.
             (None, Some(staging)) => unsafe { staging.own(self.number, 0) }.as_ptr(),
@@ -95,22 +94,22 @@ impl Hierarchical<'_> {
     }
 
     fn take_from_host<T: Transport>(&self, p: &Process<T>) -> Result<()> {
-        let (sides, bytes) = self.exchange()?;
+        let (buffers, bytes) = self.exchange()?;
         let own = self.hosts.position(self.rank()) as usize * bytes;
         for member in self.team() {
-            if *member == self.rank() && sides.send.is_none() {
+            if *member == self.rank() && buffers.send.is_none() {
                 continue;
             }
             let slot = self.slot(p, *member, self.number, own + bytes)?;
             // SAFETY: the buffer has a block for every member.
-            unsafe { unpack(&slot[own..own + bytes], sides.block(*member))? };
+            unsafe { unpack(&slot[own..own + bytes], buffers.block(*member))? };
         }
         Ok(())
     }
 
     /// Takes the blocks that came from other hosts.
     pub(super) fn read_own<T: Transport>(&self, p: &Process<T>) -> Result<()> {
-        let (sides, bytes) = self.exchange()?;
+        let (buffers, bytes) = self.exchange()?;
         let (team, own) = (self.team(), self.hosts.number(self.rank()) as usize);
         let here = self.hosts.host(self.rank());
         // How many have landed on each staging buffer, and so where the next one lies.
@@ -123,13 +122,13 @@ impl Hierarchical<'_> {
             *before += 1;
             let slot = self.slot(p, teller, self.last, at + bytes)?;
             // SAFETY: the buffer has a block for every member.
-            unsafe { unpack(&slot[at..at + bytes], sides.block(*from))? };
+            unsafe { unpack(&slot[at..at + bytes], buffers.block(*from))? };
         }
         Ok(())
     }
 }
 
-impl Sides {
+impl BlockBuffers {
     /// The block for `member`.
     #[inline(always)]
     pub(super) fn part(&self, member: u32) -> Outgoing<'_> {

@@ -1,15 +1,15 @@
-//! Long reductions: the result goes round.
+//! Long reductions by a ring reduce-scatter in large slots.
 //!
-//! Each member owns a slice of the result, on a large slot of its own, and begins by copying its operand there.
-//! Then it adds its operand to the slice of the next member, which that has just left, and so on: in each
-//! round every slice is with another member, and after as many rounds as there are members all are complete
-//! and may be copied. So each operand is read once, by its owner, from where it lies; what passes from one
-//! processor to another are slices. Their elements are combined in an order that differs from slice to
-//! slice, but is the same for all members and in every run.
+//! Each member owns a slice of the result, in a large slot of its own, and begins by copying its operand there. Then it
+//! adds its operand to the slice of the next member, which that member has just left, and so on. In each round another
+//! member works on each slice, and after as many rounds as there are members all slices are complete and can be copied. So
+//! each operand is read once, by its owner, from where it lies, and only slices pass from one processor to another. The
+//! elements of different slices are combined in different orders, but each in the same order for all members and in every
+//! run.
 
 use super::large::{differs, part_of, slice};
 use super::members::Members;
-use super::{ShmCollective, What};
+use super::{CollArgs, ShmCollective};
 use crate::comm::Comm;
 use crate::engine::process::Process;
 use crate::error::{Class, Error, Result};
@@ -23,8 +23,8 @@ use hpvm_wire::coll_slots::{DEPTH, LARGE_SLOT_BYTES, LARGE_SLOTS};
 pub struct RingReduce<'a> {
     members: Members<'a>,
     /// The part that goes round now, and what is left after that.
-    what: What,
-    left: Option<What>,
+    args: CollArgs,
+    left: Option<CollArgs>,
     /// The number of the first round, and of the last.
     first: u64,
     last: u64,
@@ -40,7 +40,7 @@ pub struct RingReduce<'a> {
 }
 
 impl<T: Transport> Process<T> {
-    /// Begins the reduction `what` on `comm`, for which the tables have said so. `None` can't
+    /// Begins the reduction `args` on `comm`, for which the tables have said so. `None` can't
     /// happen then.
     ///
     /// # Safety
@@ -48,13 +48,13 @@ impl<T: Transport> Process<T> {
     pub unsafe fn begin_ring_reduce<'a>(
         &self,
         comm: &'a Comm,
-        what: What,
+        args: CollArgs,
     ) -> Option<RingReduce<'a>> {
         let members = Members::new(comm)?;
         let mut ring = RingReduce {
             members,
-            what: What::Barrier,
-            left: Some(what),
+            args: CollArgs::Barrier,
+            left: Some(args),
             first: 0,
             last: 0,
             round: 0,
@@ -78,7 +78,7 @@ impl ShmCollective for RingReduce<'_> {
                 }
                 self.go(p)?;
             }
-            if !self.all_there(p) {
+            if !self.all_posted(p) {
                 return Ok(false);
             }
             self.end(p)?;
@@ -125,13 +125,13 @@ impl RingReduce<'_> {
     fn start(&mut self) -> bool {
         let Some(left) = self.left.take() else { return false };
         let size = self.members.size();
-        (self.what, self.left) = part_of(left, LARGE_SLOT_BYTES, size as usize);
+        (self.args, self.left) = part_of(left, LARGE_SLOT_BYTES, size as usize);
         // An odd number of them: so parts that follow each other lie on different large slots.
         let numbers = size | 1;
-        self.first = self.members.used().begin();
+        self.first = self.members.state().begin();
         self.last = self.first;
         for _ in 1..numbers {
-            self.last = self.members.used().begin();
+            self.last = self.members.state().begin();
         }
         (self.round, self.ends, self.next) = (0, false, 0);
         true
@@ -185,13 +185,13 @@ impl RingReduce<'_> {
         };
         let rank = self.members.rank();
         let readers = readers.filter(|member| *member != rank);
-        let What::Reduce { bytes, .. } = self.what else { return Err(Class::Intern.into()) };
+        let CollArgs::Reduce { bytes, .. } = self.args else { return Err(Class::Intern.into()) };
         // SAFETY: `may_go` has seen to the room.
         unsafe { self.members.post(p, number, &[bytes as u64], readers) }
     }
 
     fn combine<T: Transport>(&self, p: &Process<T>) -> Result<()> {
-        let What::Reduce { send, recv, count, bytes, ty, op, .. } = self.what else {
+        let CollArgs::Reduce { send, recv, count, bytes, ty, op, .. } = self.args else {
             return Err(Class::Intern.into());
         };
         let size = self.members.size();
@@ -213,8 +213,8 @@ impl RingReduce<'_> {
 
     /// The members that get the result.
     fn readers(&self) -> Range<u32> {
-        match self.what {
-            What::Reduce { root: Some(root), .. } => root..root + 1,
+        match self.args {
+            CollArgs::Reduce { root: Some(root), .. } => root..root + 1,
             _ => 0..self.members.size(),
         }
     }
@@ -224,7 +224,7 @@ impl RingReduce<'_> {
         if self.readers().contains(&self.members.rank()) { self.members.size() } else { 0 }
     }
 
-    fn all_there<T: Transport>(&mut self, p: &Process<T>) -> bool {
+    fn all_posted<T: Transport>(&mut self, p: &Process<T>) -> bool {
         match self.members.missing(p, self.next..self.needs(), self.last) {
             Some(member) => self.next = member,
             None => return true,
@@ -235,7 +235,7 @@ impl RingReduce<'_> {
     /// Copies the slices, if we get the result.
     fn end<T: Transport>(&mut self, p: &mut Process<T>) -> Result<()> {
         if self.needs() > 0 {
-            self.members.all_have(self.last);
+            self.members.note_all_posted(self.last);
             if let Err(error) = self.copy(p) {
                 self.error.get_or_insert(Box::new(error));
             }
@@ -244,7 +244,7 @@ impl RingReduce<'_> {
     }
 
     fn copy<T: Transport>(&self, p: &Process<T>) -> Result<()> {
-        let What::Reduce { recv, count, bytes, .. } = self.what else {
+        let CollArgs::Reduce { recv, count, bytes, .. } = self.args else {
             return Err(Class::Intern.into());
         };
         let (rank, size) = (self.members.rank(), self.members.size());

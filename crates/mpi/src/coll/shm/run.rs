@@ -1,12 +1,12 @@
-//! A whole collective through shared memory, whichever way it goes: what may have to be agreed on before, and the
-//! steps that it consists of.
+//! A whole collective through shared memory, by whichever method: what the members may have to agree on before it,
+//! and the steps that it consists of.
 
 use super::direct_read::DirectRead;
 use super::hierarchical::Hierarchical;
 use super::large::{Part, Steps};
 use super::ring_reduce::RingReduce;
 use super::slots::Exchange;
-use super::{HOSTS, MAX_SLOT, NEVER, NEW, READS, SAID, ShmCollective, Sides, What};
+use super::{AGREED, ALL_READ, BlockBuffers, CollArgs, HOSTS, MAX_SLOT, NEVER, NEW, ShmCollective};
 use crate::comm::Comm;
 use crate::datatype::{Datatype, TypeRef};
 use crate::engine::process::Process;
@@ -22,9 +22,9 @@ use std::sync::atomic::Ordering;
 /// Handle value of `MPI_UINT64_T`.
 const UINT64_T: usize = 0x259;
 
-/// A collective under way. To be polled until it is done.
+/// A collective that is under way. The caller polls it until it is done.
 #[derive(Debug)]
-pub enum Shm<'a> {
+pub enum ShmOperation<'a> {
     /// There was nothing to do.
     Done,
     /// One exchange through slots.
@@ -32,68 +32,70 @@ pub enum Shm<'a> {
     Long(Box<Long<'a>>),
 }
 
-/// What is more than one exchange through slots.
+/// A collective that is more than one exchange through slots.
 #[derive(Debug)]
 pub struct Long<'a> {
     comm: &'a Arc<Comm>,
     bytes: u64,
-    /// The collective, until its way is known.
-    what: Option<What>,
+    /// The collective, until its method is chosen.
+    args: Option<CollArgs>,
     step: Step<'a>,
-    /// What members tell each other first.
+    /// The words that the members exchange to agree on something.
     words: Box<[u64]>,
-    /// The first error; the others go on, so we do: numbers have to be the same.
+    /// The first error. This member goes on nevertheless, because the others do, and all must count the same
+    /// operations.
     error: Option<Box<Error>>,
 }
 
 #[derive(Debug)]
 enum Step<'a> {
-    /// All say what they know of long data.
+    /// The members tell each other whether they can read long data out of each other's memory.
     Negotiate(Exchange<'a>),
-    /// All offer a staging buffer.
+    /// Each member offers a staging buffer.
     Offer(Hierarchical<'a>),
-    /// All say whether they have seen those of their hosts.
+    /// Each member says whether it could map the staging buffers of its host.
     Vote(Hierarchical<'a>, Option<super::StagingBuffers>),
     Exchange(Exchange<'a>, Steps),
     RingReduce(RingReduce<'a>),
     DirectRead(DirectRead<'a>),
     Hierarchical(Hierarchical<'a>),
-    /// Nothing has been done: it goes by messages.
+    /// The collective goes by messages; nothing of it has been done.
     Messages,
     End,
 }
 
 impl<T: Transport> Process<T> {
-    /// Whether `what`, the next blocking collective on `comm`, of which a member shows up to `bytes`, 1 for a
-    /// barrier, is one exchange through slots ([`Exchange::begin`]). If not, [`Process::begin_shm`] knows. The same on
-    /// all members.
+    /// Whether `args`, the next blocking collective on `comm`, is one exchange through slots ([`Exchange::begin`]).
+    /// A member shows up to `bytes` of it, 1 for a barrier. If not, [`Process::begin_shm`] chooses. The same answer
+    /// on all members.
     #[inline(always)]
-    pub fn goes_by_slots(&self, comm: &Comm, what: &What, bytes: u64) -> bool {
-        // Relaxed: see `Use`.
-        let limit = comm.coll_slots().slots_up_to[what.kind()].load(Ordering::Relaxed);
+    pub fn goes_by_slots(&self, comm: &Comm, args: &CollArgs, bytes: u64) -> bool {
+        // Relaxed: see `SlotState`.
+        let limit = comm.coll_slots().slots_up_to[args.limit_index()].load(Ordering::Relaxed);
         bytes.wrapping_sub(1) < u64::from(limit)
     }
 
-    /// Whether `what`, of which a member shows up to `bytes`, goes by messages for sure. The same on all members.
+    /// Whether `args`, of which a member shows up to `bytes`, certainly goes by messages. The same answer on all
+    /// members.
     #[inline(always)]
-    pub fn goes_by_messages(&self, comm: &Comm, what: &What, bytes: u64) -> bool {
-        what.small().is_some_and(|small| {
-            let limit = &comm.coll_slots().messages_above[small as usize];
-            bytes > limit.load(Ordering::Relaxed) // relaxed: see `Use`
+    pub fn goes_by_messages(&self, comm: &Comm, args: &CollArgs, bytes: u64) -> bool {
+        args.kind().is_some_and(|kind| {
+            let limit = &comm.coll_slots().messages_above[kind as usize];
+            bytes > limit.load(Ordering::Relaxed) // relaxed: see `SlotState`
         })
     }
 
-    /// The same between two collectives of a process that counts them ([`Process::veil_slots`]).
+    /// Whether `args` would be one exchange through slots if these were not suspended
+    /// ([`Process::suspend_slots`]).
     #[inline(always)]
-    pub fn goes_by_veiled_slots(&self, comm: &Comm, what: &What, bytes: u64) -> bool {
-        // Relaxed: see `Use`.
-        let limit = comm.coll_slots().veiled[what.kind()].load(Ordering::Relaxed);
+    pub fn would_go_by_slots(&self, comm: &Comm, args: &CollArgs, bytes: u64) -> bool {
+        // Relaxed: see `SlotState`.
+        let limit = comm.coll_slots().suspended[args.limit_index()].load(Ordering::Relaxed);
         bytes.wrapping_sub(1) < u64::from(limit)
     }
 
-    /// Begins `what` on `comm`, the next blocking collective there, of which a member shows up to `bytes`; 1 for a
-    /// barrier. `None`: it goes by messages. To be asked once per collective, with the same answer on
-    /// all members.
+    /// Begins `args`, the next blocking collective on `comm`. A member shows up to `bytes` of it, 1 for a barrier.
+    /// `None`: it goes by messages. To be called once per collective; the same answer on all members.
     ///
     /// # Safety
     /// The buffers stay valid, for as many elements as the call of MPI says, until `poll` says
@@ -101,71 +103,73 @@ impl<T: Transport> Process<T> {
     pub unsafe fn begin_shm<'a>(
         &mut self,
         comm: &'a Arc<Comm>,
-        what: What,
+        args: CollArgs,
         bytes: u64,
-    ) -> Result<Option<Shm<'a>>> {
-        let used = comm.coll_slots();
-        let stage = || used.stage.load(Ordering::Relaxed); // relaxed: see `Use`
+    ) -> Result<Option<ShmOperation<'a>>> {
+        let state = comm.coll_slots();
+        let stage = || state.stage.load(Ordering::Relaxed); // relaxed: see `SlotState`
         if stage() == NEW {
-            self.look_at(comm);
+            self.set_up_slots(comm);
         }
         if bytes == 0 && !comm.is_inter() {
-            return Ok(Some(Shm::Done));
+            return Ok(Some(ShmOperation::Done));
         }
         let long =
-            |step, what| Long { comm, bytes, what, step, words: Box::default(), error: None };
+            |step, args| Long { comm, bytes, args, step, words: Box::default(), error: None };
         match stage() {
             NEVER => Ok(None),
             HOSTS => {
                 // SAFETY: the caller's promise.
-                let mut long = long(Step::Messages, Some(what));
+                let mut long = long(Step::Messages, Some(args));
                 // SAFETY: as above.
-                unsafe { long.cross_hosts(self)? };
-                Ok(long.goes_on())
+                unsafe { long.begin_across_hosts(self)? };
+                Ok(long.into_operation())
             }
-            _ if self.goes_by_slots(comm, &what, bytes) => {
+            _ if self.goes_by_slots(comm, &args, bytes) => {
                 // SAFETY: the caller's promise.
-                Ok(unsafe { Exchange::begin(comm, what, Part::Short) }.map(Shm::Slots))
+                Ok(unsafe { Exchange::begin(comm, args, Part::Short) }.map(ShmOperation::Slots))
             }
-            _ if self.goes_by_messages(comm, &what, bytes) => Ok(None),
-            _ if used.says(SAID) => {
-                let mut long = long(Step::Messages, Some(what));
+            _ if self.goes_by_messages(comm, &args, bytes) => Ok(None),
+            _ if state.has_agreed(AGREED) => {
+                let mut long = long(Step::Messages, Some(args));
                 // SAFETY: the caller's promise.
                 unsafe { long.choose(self)? };
-                Ok(long.goes_on())
+                Ok(long.into_operation())
             }
             _ => {
-                let mut long = long(Step::Messages, Some(what));
+                let mut long = long(Step::Messages, Some(args));
                 long.negotiate(self)?;
-                Ok(long.goes_on())
+                Ok(long.into_operation())
             }
         }
     }
 
-    /// What all members of `comm` know of it; that they read, once they have told each other.
+    /// The facts about `comm` that all members know alike. `reads` is false until they have agreed on it.
     pub(super) fn facts(&self, comm: &Comm) -> Facts {
-        let used = comm.coll_slots();
+        let state = comm.coll_slots();
         Facts {
             members: comm.size(),
             oversubscribed: self.oversubscribed,
-            reads: used.says(READS),
-            large: used.index().is_some_and(|index| index < LARGE_SETS),
+            reads: state.has_agreed(ALL_READ),
+            large: state.index().is_some_and(|index| index < LARGE_SETS),
         }
     }
 }
 
 impl<'a> Long<'a> {
-    fn goes_on(self) -> Option<Shm<'a>> {
+    fn into_operation(self) -> Option<ShmOperation<'a>> {
         match self.step {
             Step::Messages => None,
-            Step::Exchange(exchange, steps) if steps.is_empty() => Some(Shm::Slots(exchange)),
-            step => Some(Shm::Long(Box::new(Long { step, ..self }))),
+            Step::Exchange(exchange, steps) if steps.is_empty() => {
+                Some(ShmOperation::Slots(exchange))
+            }
+            step => Some(ShmOperation::Long(Box::new(Long { step, ..self }))),
         }
     }
 
-    /// Begins to tell the others what this process knows of long data.
+    /// Begins the exchange in which the members tell each other whether they can read each other's memory.
     fn negotiate<T: Transport>(&mut self, p: &Process<T>) -> Result<()> {
-        let reads = p.reads(p.fm().rank(), MAX_FRAGMENTED);
+        let reads = p.prefers_read(p.fm().rank(), MAX_FRAGMENTED);
         self.words = [u64::from(!reads)].into();
         let vote = maximum(&mut self.words)?;
         // SAFETY: the words live in a box that stays until the exchange has ended.
@@ -174,67 +178,67 @@ impl<'a> Long<'a> {
         Ok(())
     }
 
-    /// Chooses the way.
+    /// Chooses the method and begins its first step.
     ///
     /// # Safety
     /// As for [`Process::begin_shm`].
     unsafe fn choose<T: Transport>(&mut self, p: &Process<T>) -> Result<()> {
-        let (comm, what) = (self.comm, self.what.take().ok_or_else(intern)?);
-        let small = what.small().ok_or_else(intern)?;
+        let (comm, args) = (self.comm, self.args.take().ok_or_else(intern)?);
+        let kind = args.kind().ok_or_else(intern)?;
         let tuned =
-            || match p.select.carrier(small, comm.size(), self.bytes.min(i64::MAX as u64) as i64) {
+            || match p.select.carrier(kind, comm.size(), self.bytes.min(i64::MAX as u64) as i64) {
                 Carrier::SharedMemory => None,
                 Carrier::Messages => Some(Way::Messages),
             };
         let facts = p.facts(comm);
         let way = match p.carriers_tuned {
-            true => tuned().unwrap_or_else(|| select::untimed_way(small, &facts, self.bytes)),
-            false => select::way(small, &facts, self.bytes),
+            true => tuned().unwrap_or_else(|| select::untimed_way(kind, &facts, self.bytes)),
+            false => select::way(kind, &facts, self.bytes),
         };
         // SAFETY: the caller's promise, for all of them.
         self.step = unsafe {
             match way {
                 Way::Messages => {
                     if !p.carriers_tuned {
-                        let limit = select::messages_above(small, &facts);
-                        // Relaxed: see `Use`.
-                        comm.coll_slots().messages_above[small as usize]
+                        let limit = select::messages_above(kind, &facts);
+                        // Relaxed: see `SlotState`.
+                        comm.coll_slots().messages_above[kind as usize]
                             .store(limit, Ordering::Relaxed);
                     }
                     Step::Messages
                 }
                 Way::Slots => {
                     if !p.carriers_tuned {
-                        let limit = select::slots_up_to(small, &facts) as u32;
-                        // Relaxed: see `Use`.
-                        comm.coll_slots().slots_up_to[small as usize]
+                        let limit = select::slots_up_to(kind, &facts) as u32;
+                        // Relaxed: see `SlotState`.
+                        comm.coll_slots().slots_up_to[kind as usize]
                             .store(limit, Ordering::Relaxed);
                     }
-                    let exchange = Exchange::begin(comm, what, Part::Short);
+                    let exchange = Exchange::begin(comm, args, Part::Short);
                     Step::Exchange(exchange.ok_or_else(intern)?, Steps::default())
                 }
-                Way::LargeSlots => self.steps(what, facts.oversubscribed)?,
+                Way::LargeSlots => self.steps(args, facts.oversubscribed)?,
                 Way::RingReduce => {
-                    Step::RingReduce(p.begin_ring_reduce(comm, what).ok_or_else(intern)?)
+                    Step::RingReduce(p.begin_ring_reduce(comm, args).ok_or_else(intern)?)
                 }
                 Way::DirectRead => {
-                    Step::DirectRead(p.begin_direct_read(comm, what).ok_or_else(intern)?)
+                    Step::DirectRead(p.begin_direct_read(comm, args).ok_or_else(intern)?)
                 }
             }
         };
         Ok(())
     }
 
-    /// `what` in as many exchanges of large slots as it takes.
+    /// `args` in as many exchanges of large slots as it takes.
     ///
     /// # Safety
     /// As for [`Process::begin_shm`].
-    unsafe fn steps(&self, what: What, oversubscribed: bool) -> Result<Step<'a>> {
+    unsafe fn steps(&self, args: CollArgs, oversubscribed: bool) -> Result<Step<'a>> {
         let at = (self.comm.rank(), self.comm.size());
-        let mut steps = Steps::new(what, self.bytes, at, oversubscribed);
-        let (what, part) = steps.next().ok_or_else(intern)?;
+        let mut steps = Steps::new(args, self.bytes, at, oversubscribed);
+        let (args, part) = steps.next().ok_or_else(intern)?;
         // SAFETY: the caller's promise.
-        let exchange = unsafe { Exchange::begin(self.comm, what, part) };
+        let exchange = unsafe { Exchange::begin(self.comm, args, part) };
         Ok(Step::Exchange(exchange.ok_or_else(intern)?, steps))
     }
 
@@ -242,23 +246,23 @@ impl<'a> Long<'a> {
     ///
     /// # Safety
     /// As for [`Process::begin_shm`].
-    unsafe fn cross_hosts<T: Transport>(&mut self, p: &mut Process<T>) -> Result<()> {
-        let (comm, what) = (self.comm, self.what.take().ok_or_else(intern)?);
-        let small = what.small();
-        let bytes = if matches!(what, What::Barrier) { 0 } else { self.bytes };
+    unsafe fn begin_across_hosts<T: Transport>(&mut self, p: &mut Process<T>) -> Result<()> {
+        let (comm, args) = (self.comm, self.args.take().ok_or_else(intern)?);
+        let kind = args.kind();
+        let bytes = if matches!(args, CollArgs::Barrier) { 0 } else { self.bytes };
         if p.carriers_tuned
-            && let Some(small) = small
-            && p.select.carrier(small, comm.size(), bytes.min(i64::MAX as u64) as i64)
+            && let Some(kind) = kind
+            && p.select.carrier(kind, comm.size(), bytes.min(i64::MAX as u64) as i64)
                 == Carrier::Messages
         {
             return Ok(());
         }
-        let Some(longest) = p.longest_slot(comm, &what, bytes) else { return Ok(()) };
+        let Some(longest) = p.longest_slot(comm, &args, bytes) else { return Ok(()) };
         match p.may_stage(comm, longest) {
             Some(false) => {}
             Some(true) => {
                 // SAFETY: the caller's promise.
-                let call = unsafe { p.begin_hierarchical(comm, what, longest) };
+                let call = unsafe { p.begin_hierarchical(comm, args, longest) };
                 self.step = Step::Hierarchical(call.ok_or_else(intern)?);
             }
             None if u64::from(comm.size()) * size_of::<u64>() as u64 > MAX_SLOT => {
@@ -266,7 +270,7 @@ impl<'a> Long<'a> {
                 p.agree_on_staging(comm, None);
             }
             None => {
-                self.what = Some(what);
+                self.args = Some(args);
                 self.offer(p)?;
             }
         }
@@ -280,7 +284,7 @@ impl<'a> Long<'a> {
         let own = p.offer_staging(comm);
         self.words = (0..comm.size()).map(|_| 0).chain([own]).collect();
         let word = Datatype::predefined(UINT64_T).ok_or_else(intern)?;
-        let offers = What::Allgather(Sides {
+        let offers = CollArgs::Allgather(BlockBuffers {
             send: Some(self.words[comm.size() as usize..].as_ptr().cast()),
             send_count: 1,
             send_ty: TypeRef::new(word),
@@ -295,7 +299,7 @@ impl<'a> Long<'a> {
         Ok(())
     }
 
-    /// Begins to say whether the staging buffers of this host were seen.
+    /// Begins the exchange in which each member says whether it could map the staging buffers of its host.
     fn vote<T: Transport>(&mut self, p: &mut Process<T>, offered: bool) -> Result<()> {
         let comm = self.comm;
         let seen = p.see_staging(comm, &self.words).filter(|_| offered);
@@ -313,14 +317,14 @@ impl<'a> Long<'a> {
         }
     }
 
-    /// One step is done; what follows.
-    fn go_on<T: Transport>(&mut self, p: &mut Process<T>) -> Result<()> {
+    /// A step is done: begins the next one.
+    fn next_step<T: Transport>(&mut self, p: &mut Process<T>) -> Result<()> {
         // SAFETY, all: the buffers are those of `begin_shm`, whose caller keeps them.
         match core::mem::replace(&mut self.step, Step::End) {
             Step::Negotiate(_) => {
                 let [copies] = self.words[..] else { return Err(intern()) };
-                let said = if copies == 0 { SAID | READS } else { SAID };
-                self.comm.coll_slots().said.store(said, Ordering::Relaxed); // relaxed: see `Use`
+                let agreed = if copies == 0 { AGREED | ALL_READ } else { AGREED };
+                self.comm.coll_slots().agreed.store(agreed, Ordering::Relaxed); // relaxed: see `SlotState`
                 // SAFETY: see above.
                 unsafe { self.choose(p) }
             }
@@ -333,20 +337,20 @@ impl<'a> Long<'a> {
                 p.agree_on_staging(self.comm, seen.filter(|_| all));
                 self.step = Step::Messages;
                 // SAFETY: see above.
-                unsafe { self.cross_hosts(p) }
+                unsafe { self.begin_across_hosts(p) }
             }
             Step::Exchange(_, mut steps) => {
-                if let Some((what, part)) = steps.next() {
+                if let Some((args, part)) = steps.next() {
                     // SAFETY: see above.
-                    let exchange = unsafe { Exchange::begin(self.comm, what, part) };
+                    let exchange = unsafe { Exchange::begin(self.comm, args, part) };
                     self.step = Step::Exchange(exchange.ok_or_else(intern)?, steps);
                 }
                 Ok(())
             }
             Step::DirectRead(read) => {
-                if let Some(what) = read.refused() {
-                    // From now on nobody reads.
-                    self.what = Some(what);
+                if let Some(args) = read.refused() {
+                    // A read was refused, so from now on nobody reads, and another method is chosen.
+                    self.args = Some(args);
                     // SAFETY: see above.
                     unsafe { self.choose(p)? };
                 }
@@ -375,15 +379,15 @@ impl<'a> Long<'a> {
                 Ok(false) => return Ok(false),
                 polled => self.keep(polled.map(drop)),
             }
-            self.go_on(p)?;
+            self.next_step(p)?;
         }
     }
 }
 
-/// Makes each of `words` the highest that a member has there.
-fn maximum(words: &mut [u64]) -> Result<What> {
+/// An allreduce over `words` whose result is the highest word of all members, in each position.
+fn maximum(words: &mut [u64]) -> Result<CollArgs> {
     let ty = Datatype::predefined(UINT64_T).and_then(|ty| ty.as_predefined()).ok_or_else(intern)?;
-    Ok(What::Reduce {
+    Ok(CollArgs::Reduce {
         root: None,
         send: core::ptr::null(),
         recv: words.as_mut_ptr().cast(),
@@ -399,22 +403,22 @@ fn intern() -> Error {
     Class::Intern.into()
 }
 
-impl Shm<'_> {
-    /// Whether it has not been done after all, once `poll` has said that it is over: it goes by messages. The same
-    /// on all members.
+impl ShmOperation<'_> {
+    /// To be asked when `poll` has said that it is done: whether it goes by messages after all, and nothing has been
+    /// done. The same answer on all members.
     #[inline]
     pub fn goes_by_messages(&self) -> bool {
-        matches!(self, Shm::Long(long) if matches!(long.step, Step::Messages))
+        matches!(self, ShmOperation::Long(long) if matches!(long.step, Step::Messages))
     }
 }
 
-/// Calls a method of what is under way.
+/// Calls a method of the step that is under way.
 macro_rules! under_way {
     ($shm:expr, $otherwise:expr, $step:ident => $call:expr) => {
         match $shm {
-            Shm::Done => $otherwise,
-            Shm::Slots($step) => $call,
-            Shm::Long(long) => match &long.step {
+            ShmOperation::Done => $otherwise,
+            ShmOperation::Slots($step) => $call,
+            ShmOperation::Long(long) => match &long.step {
                 Step::Negotiate($step) | Step::Exchange($step, _) => $call,
                 Step::Offer($step) | Step::Vote($step, _) | Step::Hierarchical($step) => $call,
                 Step::RingReduce($step) => $call,
@@ -425,13 +429,13 @@ macro_rules! under_way {
     };
 }
 
-impl ShmCollective for Shm<'_> {
+impl ShmCollective for ShmOperation<'_> {
     #[inline(always)]
     fn poll<T: Transport>(&mut self, p: &mut Process<T>) -> Result<bool> {
         match self {
-            Shm::Done => Ok(true),
-            Shm::Slots(exchange) => exchange.poll(p),
-            Shm::Long(long) => long.poll(p),
+            ShmOperation::Done => Ok(true),
+            ShmOperation::Slots(exchange) => exchange.poll(p),
+            ShmOperation::Long(long) => long.poll(p),
         }
     }
 

@@ -1,8 +1,11 @@
-//! One exchange through slots, as a state machine: a small collective, or a part of a longer one.
+//! One exchange through slots, as a state machine: a short collective, or a part of a longer one.
+//!
+//! [`Exchange::poll`] is the whole of it: post our slot if there is room, wait until the slots that we need are
+//! there, read them, mark the operation as finished.
 
+use super::coll_args::{BlockBuffers, CollArgs, long, short, unpack, whole};
 use super::large::Part;
-use super::what::{Sides, What, long, short, unpack, whole};
-use super::{ShmCollective, Use};
+use super::{ShmCollective, SlotState};
 use crate::comm::Comm;
 use crate::engine::process::Process;
 use crate::error::{Class, Result};
@@ -13,13 +16,13 @@ use hpvm_wire::coll_slots::{
 };
 use std::sync::atomic::Ordering;
 
-/// An exchange under way. To be polled until it is done.
+/// An exchange that is under way. The caller polls it until it is done.
 #[derive(Debug)]
 pub struct Exchange<'a> {
     pub(super) comm: &'a Comm,
     index: usize,
     pub(super) number: u64,
-    pub(super) what: What,
+    pub(super) args: CollArgs,
     pub(super) part: Part,
     posted: bool,
     /// The first member whose slot has not been seen yet.
@@ -35,7 +38,7 @@ impl ShmCollective for Exchange<'_> {
             }
             self.posted = true;
         }
-        if !self.all_there(p)? {
+        if !self.all_posted(p)? {
             return Ok(false);
         }
         let result = self.read(p);
@@ -45,7 +48,7 @@ impl ShmCollective for Exchange<'_> {
 
     fn awaits<T: Transport>(&self, p: &Process<T>, which: impl Fn(Rank) -> bool) -> bool {
         if !self.posted && self.posts(self.rank()) {
-            // Those that are too far behind.
+            // It waits for room: for the members that are too far behind.
             let wanted = self.number - self.ahead();
             return (0..self.comm.size()).filter(|member| *member != self.rank()).any(|member| {
                 self.coll_slots(p, member).is_ok_and(|slots| slots.finished() < wanted)
@@ -69,34 +72,34 @@ impl ShmCollective for Exchange<'_> {
     fn is_ready<T: Transport>(&self, p: &Process<T>) -> bool {
         match self.posted {
             false => self.would_have_room(p),
-            // The last one of those that it waits for wakes it: before that, nobody needs it.
+            // Whoever posts the last slot that it waits for wakes it.
             true => self.missing(p).is_none(),
         }
     }
 
-    /// Whether data lie in large slots.
+    /// Whether the data lie in large slots.
     fn is_long(&self) -> bool {
         !matches!(self.part, Part::Short)
     }
 }
 
 impl<'a> Exchange<'a> {
-    /// Begins the exchange of a part of `what` on `comm`, which uses slots. `None` can't happen then.
+    /// Begins the exchange of a part of `args` on `comm`, which uses slots. `None` can't happen then.
     ///
     /// # Safety
     /// The buffers stay valid, for as many elements as the call of MPI says, until `poll` says
     /// that the collective is done.
     #[inline(always)]
-    pub unsafe fn begin(comm: &'a Comm, what: What, part: Part) -> Option<Exchange<'a>> {
-        let used = comm.coll_slots();
-        let (index, number) = (used.index()?, used.begin());
-        Some(Exchange { comm, index, number, what, part, posted: false, next: 0 })
+    pub unsafe fn begin(comm: &'a Comm, args: CollArgs, part: Part) -> Option<Exchange<'a>> {
+        let state = comm.coll_slots();
+        let (index, number) = (state.index()?, state.begin());
+        Some(Exchange { comm, index, number, args, part, posted: false, next: 0 })
     }
 
-    /// The same, with `comm`, another reference to its communicator.
+    /// The same exchange with another reference to its communicator.
     pub fn on<'b>(self, comm: &'b Comm) -> Exchange<'b> {
-        let Exchange { index, number, what, part, posted, next, .. } = self;
-        Exchange { comm, index, number, what, part, posted, next }
+        let Exchange { index, number, args, part, posted, next, .. } = self;
+        Exchange { comm, index, number, args, part, posted, next }
     }
 
     #[inline(always)]
@@ -105,7 +108,7 @@ impl<'a> Exchange<'a> {
     }
 
     #[inline(always)]
-    fn used(&self) -> &'a Use {
+    fn state(&self) -> &'a SlotState {
         self.comm.coll_slots()
     }
 
@@ -116,7 +119,7 @@ impl<'a> Exchange<'a> {
         member: u32,
     ) -> Result<&'p CollSlots> {
         let slots = self.comm.group().process(member).and_then(|m| p.slots_of(m, self.index));
-        // `look_at` has found all of them.
+        // Can't be missing: `set_up_slots` has found the slots of all members.
         slots.ok_or_else(|| Class::Intern.into())
     }
 
@@ -128,11 +131,11 @@ impl<'a> Exchange<'a> {
     ) -> Result<&'p LargeSlot> {
         let process = self.comm.group().process(member);
         let slot = process.and_then(|m| p.fm().transport().large_slot(m, self.index, self.number));
-        // Only communicators that have large slots get so far (`run`).
+        // Can't be missing: only communicators that have large slots get here (`run`).
         slot.ok_or_else(|| Class::Intern.into())
     }
 
-    /// What `member` has shown, which `all_there` has seen.
+    /// The data that `member` has posted, after `all_posted`.
     #[inline(always)]
     pub(super) fn slot<'p, T: Transport>(
         &self,
@@ -140,7 +143,7 @@ impl<'a> Exchange<'a> {
         member: u32,
     ) -> Result<&'p [u8]> {
         let slots = self.coll_slots(p, member)?;
-        // SAFETY: the slot is there, and we have not finished.
+        // SAFETY: the slot has been posted, and it is not written again before we have finished.
         let (slot, room) = unsafe {
             match self.part {
                 Part::Short => (slots.read(self.number), SLOT_BYTES),
@@ -150,35 +153,41 @@ impl<'a> Exchange<'a> {
         slot.map_err(|found| long(found, room))
     }
 
-    /// The first member whose slot is not there yet.
+    /// The first member that has not posted a slot that we need.
     fn missing<T: Transport>(&self, p: &Process<T>) -> Option<u32> {
         let lacks = |m: &u32| !self.coll_slots(p, *m).is_ok_and(|slots| slots.has(self.number));
         (self.next..self.needs().end).find(|member| *member != self.rank() && lacks(member))
     }
 
-    /// Operations that a member may be ahead of the slowest.
+    /// How many operations a member may be ahead of the slowest one.
     #[inline(always)]
     fn ahead(&self) -> u64 {
         if let Part::Short = self.part { DEPTH as u64 } else { LARGE_SLOTS as u64 }
     }
 
-    /// Whether `member` has anything to tell.
+    /// Whether `member` posts a slot in this operation.
     #[inline(always)]
     fn posts(&self, member: u32) -> bool {
-        match self.what {
-            What::Bcast { root, .. } | What::Scatter { root, .. } => root == member,
-            What::Reduce { root: Some(root), .. } | What::Gather { root, .. } => root != member,
+        match self.args {
+            CollArgs::Bcast { root, .. } | CollArgs::Scatter { root, .. } => root == member,
+            CollArgs::Reduce { root: Some(root), .. } | CollArgs::Gather { root, .. } => {
+                root != member
+            }
             _ => true,
         }
     }
 
-    /// The members whose slots this one needs, itself left out.
+    /// The members whose slots this one reads; callers leave out this member itself.
     #[inline(always)]
     pub(super) fn needs(&self) -> core::ops::Range<u32> {
-        match self.what {
-            What::Bcast { root, .. } | What::Scatter { root, .. } if root == self.rank() => 0..0,
-            What::Bcast { root, .. } | What::Scatter { root, .. } => root..root + 1,
-            What::Reduce { root: Some(root), .. } | What::Gather { root, .. }
+        match self.args {
+            CollArgs::Bcast { root, .. } | CollArgs::Scatter { root, .. }
+                if root == self.rank() =>
+            {
+                0..0
+            }
+            CollArgs::Bcast { root, .. } | CollArgs::Scatter { root, .. } => root..root + 1,
+            CollArgs::Reduce { root: Some(root), .. } | CollArgs::Gather { root, .. }
                 if root != self.rank() =>
             {
                 0..0
@@ -190,13 +199,13 @@ impl<'a> Exchange<'a> {
     /// Whether all members have finished with the slot that this one is about to overwrite.
     #[inline(always)]
     fn has_room<T: Transport>(&self, p: &mut Process<T>) -> bool {
-        // Nothing is near 0, which says that nothing is known.
-        let safe = self.used().safe.load(Ordering::Relaxed); // relaxed: see `Use`
+        // `safe` is 0 when nothing is known, and no operation has a number so low that this would be true then.
+        let safe = self.state().safe.load(Ordering::Relaxed); // relaxed: see `SlotState`
         safe + self.ahead() >= self.number || self.look_for_room(p)
     }
 
-    /// The last operation that all other members have finished. Those that have not begun show an earlier
-    /// communicator's number.
+    /// The latest operation that all other members have finished. A member that has not begun on this
+    /// communicator shows a number of an earlier one, which is lower.
     fn slowest<T: Transport>(&self, p: &Process<T>) -> u64 {
         let others = (0..self.comm.size()).filter(|m| *m != self.rank());
         let finished = others.map(|m| self.coll_slots(p, m).map_or(u64::MAX, |b| b.finished()));
@@ -206,36 +215,36 @@ impl<'a> Exchange<'a> {
     #[cold]
     fn look_for_room<T: Transport>(&self, p: &mut Process<T>) -> bool {
         let wanted = self.number - self.ahead();
-        p.look_for_room(self.used(), self.index, wanted, |p| self.slowest(p))
+        p.look_for_room(self.state(), self.index, wanted, |p| self.slowest(p))
     }
 
-    /// What `post` would find, changing nothing.
+    /// Whether `post` would find room; changes nothing.
     #[cold]
     fn would_have_room<T: Transport>(&self, p: &Process<T>) -> bool {
-        let len = self.what.shown(self.rank(), self.comm.size()).len();
+        let len = self.args.shown(self.rank(), self.comm.size()).len();
         let wanted = self.number - self.ahead();
-        if !p.would_have_room(self.used(), self.index, wanted, |p| self.slowest(p)) {
+        if !p.would_have_room(self.state(), self.index, wanted, |p| self.slowest(p)) {
             return false;
         }
-        // Relaxed: see `Use`.
-        let safe = self.used().safe.load(Ordering::Relaxed).max(self.slowest(p));
+        // Relaxed: see `SlotState`.
+        let safe = self.state().safe.load(Ordering::Relaxed).max(self.slowest(p));
         let history = p.coll_slots.get(self.index);
         self.is_long() || history.is_none_or(|history| history.data.find(len, safe).is_some())
     }
 
-    /// Shows what others need, if there is room.
+    /// Posts what others need, if there is room. False: no room yet.
     #[inline(always)]
     fn post<T: Transport>(&self, p: &mut Process<T>) -> Result<bool> {
         if !self.has_room(p) {
             return Ok(false);
         }
         if let Part::Short = self.part {
-            let shown = self.what.shown(self.rank(), self.comm.size());
+            let shown = self.args.shown(self.rank(), self.comm.size());
             let len = shown.len();
             let mut at = 0;
             if len > INLINE {
                 let data = (self.number, len);
-                let found = p.take_data_room(self.used(), self.index, data, |p| self.slowest(p));
+                let found = p.take_data_room(self.state(), self.index, data, |p| self.slowest(p));
                 let Some(found) = found else { return Ok(false) };
                 at = found;
             }
@@ -246,22 +255,24 @@ impl<'a> Exchange<'a> {
             // SAFETY: as above.
             unsafe { self.post_long(p)? };
         }
-        self.knock(p);
+        self.wake_readers(p);
         Ok(true)
     }
 
-    /// The members that need our slot.
+    /// The members that read our slot; callers leave out this member itself.
     #[inline(always)]
     fn readers(&self) -> core::ops::Range<u32> {
-        match self.what {
-            What::Reduce { root: Some(root), .. } | What::Gather { root, .. } => root..root + 1,
+        match self.args {
+            CollArgs::Reduce { root: Some(root), .. } | CollArgs::Gather { root, .. } => {
+                root..root + 1
+            }
             _ => 0..self.comm.size(),
         }
     }
 
-    /// Wakes those who may sleep for want of our slot, if it is the last that they want.
+    /// Wakes the readers that may sleep, if our slot is the last one that they wait for.
     #[inline(always)]
-    fn knock<T: Transport>(&self, p: &Process<T>) {
+    fn wake_readers<T: Transport>(&self, p: &Process<T>) {
         let mut asleep = false;
         for member in self.readers() {
             if member != self.rank()
@@ -275,8 +286,8 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Wakes those that sleep, if nobody else has to post. A member that is woken by every post
-    /// goes back to sleep after each but the last, and pays for it as many times as there are members.
+    /// Wakes the readers that sleep, if all members have posted. If every post woke them, they would go back to
+    /// sleep after each but the last, and pay for a sleep and a wake-up per member.
     #[cold]
     fn wake_if_last<T: Transport>(&self, p: &Process<T>) {
         let process = |member: u32| self.comm.group().process(member);
@@ -291,7 +302,7 @@ impl<'a> Exchange<'a> {
     }
 
     #[inline(always)]
-    fn all_there<T: Transport>(&mut self, p: &Process<T>) -> Result<bool> {
+    fn all_posted<T: Transport>(&mut self, p: &Process<T>) -> Result<bool> {
         let needs = self.needs();
         self.next = self.next.max(needs.start);
         while self.next < needs.end {
@@ -313,9 +324,9 @@ impl<'a> Exchange<'a> {
             Part::Own => return self.combine_own(p),
             Part::Share => return self.take_shares(p),
         }
-        match &self.what {
-            What::Barrier => Ok(()),
-            What::Bcast { root, buf, count, ty } => match *root == self.rank() {
+        match &self.args {
+            CollArgs::Barrier => Ok(()),
+            CollArgs::Bcast { root, buf, count, ty } => match *root == self.rank() {
                 true => Ok(()),
                 // SAFETY: the buffer is valid as `begin` was promised.
                 false => unsafe {
@@ -323,28 +334,32 @@ impl<'a> Exchange<'a> {
                     unpack(slot, crate::pt2pt::Incoming { buf: *buf, count: *count, ty })
                 },
             },
-            What::Reduce { root: Some(root), .. } if *root != self.rank() => Ok(()),
-            What::Reduce { .. } => self.combine(p),
-            What::Allgather(sides) => self.gather(p, sides, sides.send.is_some()),
-            What::Alltoall(sides) => self.exchange(p, sides),
-            What::Gather { root, .. } if *root != self.rank() => Ok(()),
-            What::Gather { root, sides } => {
-                self.gather(p, sides, false)?;
-                if sides.send.is_some() {
+            CollArgs::Reduce { root: Some(root), .. } if *root != self.rank() => Ok(()),
+            CollArgs::Reduce { .. } => self.combine(p),
+            CollArgs::Allgather(buffers) => self.gather(p, buffers, buffers.send.is_some()),
+            CollArgs::Alltoall(buffers) => self.exchange(p, buffers),
+            CollArgs::Gather { root, .. } if *root != self.rank() => Ok(()),
+            CollArgs::Gather { root, buffers } => {
+                self.gather(p, buffers, false)?;
+                if buffers.send.is_some() {
                     // SAFETY: as above.
-                    unsafe { Sides::copy_own(sides.own_part(*root), sides.block(*root)) };
+                    unsafe {
+                        BlockBuffers::copy_own(buffers.own_part(*root), buffers.block(*root))
+                    };
                 }
                 Ok(())
             }
-            What::Scatter { root, sides, in_place } => self.scatter(p, *root, sides, *in_place),
+            CollArgs::Scatter { root, buffers, in_place } => {
+                self.scatter(p, *root, buffers, *in_place)
+            }
         }
     }
 
     fn combine<T: Transport>(&self, p: &Process<T>) -> Result<()> {
-        let What::Reduce { root, send, recv, count, bytes, ty, op } = self.what else {
+        let CollArgs::Reduce { root, send, recv, count, bytes, ty, op } = self.args else {
             return Err(Class::Intern.into());
         };
-        // A root has posted nothing: its input is in its buffers.
+        // The root has posted nothing: its operand is in its buffers.
         let own = if send.is_null() { recv.cast_const() } else { send };
         let mut kept = Vec::new();
         for member in 0..self.comm.size() {
@@ -370,56 +385,61 @@ impl<'a> Exchange<'a> {
         Ok(())
     }
 
-    /// The other members, beginning with the next one: if all began with the same, its processor's cache would have to
-    /// answer all at once, and those of the others nobody.
+    /// The other members, beginning with the next one. If all members began with the same one, they would all read
+    /// from one processor's cache at once.
     #[inline(always)]
     pub(super) fn others(&self) -> impl Iterator<Item = u32> + use<> {
         let rank = self.rank();
         (rank + 1..self.comm.size()).chain(0..rank)
     }
 
-    /// Where our block lies among those that `member` shows, one for each but itself.
+    /// The index of our block among those that `member` has posted, which has one for each member but itself.
     #[inline(always)]
-    pub(super) fn place_at(&self, member: u32) -> usize {
+    pub(super) fn block_index(&self, member: u32) -> usize {
         (self.rank() - u32::from(self.rank() > member)) as usize
     }
 
-    /// Takes a block of every member, of this one only if it has posted one.
-    fn gather<T: Transport>(&self, p: &Process<T>, sides: &Sides, own: bool) -> Result<()> {
+    /// Copies a block of every member to where it belongs; of this member only if `own`, because it has posted one.
+    fn gather<T: Transport>(
+        &self,
+        p: &Process<T>,
+        buffers: &BlockBuffers,
+        own: bool,
+    ) -> Result<()> {
         let this = own.then(|| self.rank());
         for member in this.into_iter().chain(self.others()) {
             // SAFETY: the buffer has a block for every member.
-            unsafe { unpack(self.slot(p, member)?, sides.block(member))? };
+            unsafe { unpack(self.slot(p, member)?, buffers.block(member))? };
         }
         Ok(())
     }
 
-    /// Takes this member's block from what every other one has shown, and its own from where it lies.
-    fn exchange<T: Transport>(&self, p: &Process<T>, sides: &Sides) -> Result<()> {
-        if sides.send.is_some() {
+    /// Alltoall: copies our block out of each other member's slot, and our own block from the send buffer.
+    fn exchange<T: Transport>(&self, p: &Process<T>, buffers: &BlockBuffers) -> Result<()> {
+        if buffers.send.is_some() {
             let rank = self.rank();
             // SAFETY: the buffers are valid as `begin` was promised.
-            unsafe { Sides::copy_own(sides.part(rank), sides.block(rank)) };
+            unsafe { BlockBuffers::copy_own(buffers.part(rank), buffers.block(rank)) };
         }
         for member in self.others() {
-            let part = self.part_of_slot(p, member, sides)?;
+            let part = self.part_of_slot(p, member, buffers)?;
             // SAFETY: the buffer has a block for every member.
-            unsafe { unpack(part, sides.block(member))? };
+            unsafe { unpack(part, buffers.block(member))? };
         }
         Ok(())
     }
 
-    /// Of what `member` has shown, a block for each of the others, this member's.
+    /// Our block of those in `member`'s slot, which has one for each other member.
     #[inline(always)]
     fn part_of_slot<'p, T: Transport>(
         &self,
         p: &'p Process<T>,
         member: u32,
-        sides: &Sides,
+        buffers: &BlockBuffers,
     ) -> Result<&'p [u8]> {
-        let bytes = packed_size(&sides.recv_ty, sides.recv_count) as usize;
+        let bytes = packed_size(&buffers.recv_ty, buffers.recv_count) as usize;
         let (slot, others) = (self.slot(p, member)?, self.comm.size() as usize - 1);
-        let start = self.place_at(member) * bytes;
+        let start = self.block_index(member) * bytes;
         if slot.len() > bytes * others {
             return Err(long(slot.len() / others, bytes));
         }
@@ -430,20 +450,20 @@ impl<'a> Exchange<'a> {
         &self,
         p: &Process<T>,
         root: u32,
-        sides: &Sides,
+        buffers: &BlockBuffers,
         in_place: bool,
     ) -> Result<()> {
         let rank = self.rank();
         if rank == root {
             if !in_place {
                 // SAFETY: the buffers are valid as `begin` was promised.
-                unsafe { Sides::copy_own(sides.part(rank), sides.whole()) };
+                unsafe { BlockBuffers::copy_own(buffers.part(rank), buffers.whole()) };
             }
             return Ok(());
         }
-        let part = self.part_of_slot(p, root, sides)?;
+        let part = self.part_of_slot(p, root, buffers)?;
         // SAFETY: as above.
-        unsafe { unpack(part, sides.whole()) }
+        unsafe { unpack(part, buffers.whole()) }
     }
 
     #[inline(always)]
@@ -451,12 +471,11 @@ impl<'a> Exchange<'a> {
         self.coll_slots(p, self.rank())?.finish(self.number);
         if self.needs() == (0..self.comm.size()) {
             if self.posts(self.rank()) {
-                // All have posted this operation, so they are through with the one before, and this member
-                // with what it left to others.
-                // Relaxed: see `Use`.
-                self.used().safe.store(self.number - 1, Ordering::Relaxed);
+                // All members have posted this operation, so all have finished the one before.
+                // Relaxed: see `SlotState`.
+                self.state().safe.store(self.number - 1, Ordering::Relaxed);
             } else {
-                self.used().all_have(self.number);
+                self.state().note_all_posted(self.number);
             }
         }
         Ok(())

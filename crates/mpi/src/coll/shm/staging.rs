@@ -1,15 +1,16 @@
-//! Staging buffers: where data lie that are too long for the data ring of a set of slots.
+//! Staging buffers for data of hierarchical collectives that are too long for the data ring of a set of slots.
 //!
 //! The ranks of a host lend each other memory for such data, one staging buffer for each set. The rules are those of
-//! slots: the owner writes the data of an operation before the slot of that operation says how long they are, and
-//! leaves them alone until all members of the host have finished it. Data of [`STAGED`] operations have room.
+//! slots: the owner writes the data of an operation before the slot of that operation says how long they are, and leaves
+//! them alone until all members of the host have finished the operation. There is room for the data of [`STAGED`]
+//! operations.
 //!
-//! The members agree on staging buffers when the first long collective comes: everybody offers one
-//! ([`Process::offer_staging`]), looks at those of its host ([`Process::see_staging`]), and all say
-//! whether that was possible ([`Process::agree_on_staging`]).
+//! The members agree on staging buffers when the first long collective comes: each member offers one
+//! ([`Process::offer_staging`]), maps those of its host ([`Process::see_staging`]), and says whether that was possible
+//! ([`Process::agree_on_staging`]).
 
-use super::what::{Shown, long, short};
-use super::{MAX_SLOT, What, per_member};
+use super::coll_args::{Shown, long, short};
+use super::{CollArgs, MAX_SLOT, per_member};
 use crate::comm::Comm;
 use crate::engine::process::Process;
 use crate::error::Result;
@@ -112,7 +113,7 @@ pub(super) fn word(len: usize) -> [u8; WORD] {
     (len as u64).to_ne_bytes()
 }
 
-impl What {
+impl CollArgs {
     /// Writes what member `rank` of `size` brings along to `out`; returns its length. Of data that are longer
     /// than `out`, which only a wrong program has, there is only the length.
     ///
@@ -121,7 +122,7 @@ impl What {
     pub(super) unsafe fn pack(&self, rank: u32, size: u32, out: &mut [u8]) -> usize {
         // A broadcast begins at its root alone; the others only say that they are there.
         let shown = match self {
-            What::Bcast { .. } => Shown::Nothing,
+            CollArgs::Bcast { .. } => Shown::Nothing,
             _ => self.shown_whole(rank, size),
         };
         let len = shown.len();
@@ -133,13 +134,13 @@ impl What {
 }
 
 impl<T: Transport> Process<T> {
-    /// Most bytes that a member shows while `what` is done on `comm`, which uses slots in each host; `None`: messages are
+    /// Most bytes that a member shows while `args` is done on `comm`, which uses slots in each host; `None`: messages are
     /// the better way. `bytes` is what members show first. The same on all members.
-    pub fn longest_slot(&self, comm: &Comm, what: &What, bytes: u64) -> Option<u64> {
+    pub fn longest_slot(&self, comm: &Comm, args: &CollArgs, bytes: u64) -> Option<u64> {
         let hosts = comm.hosts(&self.nodes)?;
-        let longest = match what {
-            What::Allgather(_) => bytes.saturating_mul(comm.size().into()),
-            What::Alltoall(_) => {
+        let longest = match args {
+            CollArgs::Allgather(_) => bytes.saturating_mul(comm.size().into()),
+            CollArgs::Alltoall(_) => {
                 let block = bytes / u64::from(comm.size());
                 let carried = bytes.max(block.saturating_mul(hosts.heaviest() as u64));
                 match carried > MAX_SLOT && per_member::is_long(block) {
@@ -148,10 +149,10 @@ impl<T: Transport> Process<T> {
                 }
             }
             // Messages need its datatype.
-            What::Reduce { ty, .. } if ty.abi == 0 => return None,
+            CollArgs::Reduce { ty, .. } if ty.abi == 0 => return None,
             // Nobody has measured them.
-            What::Gather { .. } | What::Scatter { .. } => return None,
-            What::Reduce { .. } if bytes.saturating_mul(hosts.largest().into()) > OPERANDS => {
+            CollArgs::Gather { .. } | CollArgs::Scatter { .. } => return None,
+            CollArgs::Reduce { .. } if bytes.saturating_mul(hosts.largest().into()) > OPERANDS => {
                 return None;
             }
             _ => bytes,

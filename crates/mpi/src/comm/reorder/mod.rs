@@ -1,10 +1,11 @@
-//! Which process gets which place of a topology, where the program allows an order of ours (MPI 5.0, section 8.4): so
-//! that few neighbours are on different hosts, of these few on different sockets, and so on down to cores. Pure functions of what
-//! all members know alike.
+//! Which process gets which rank in a topology, if the program allows reordering (MPI 5.0, section 8.4): so that few
+//! neighbours are on different hosts, few of these on different sockets, and so on down to cores. Pure functions of what all
+//! members know alike.
 //!
-//! Grids are cut into equal blocks, these into smaller ones for the next level, and the processes of a part fill block after block. Graphs
-//! are filled from neighbour to neighbour, level by level. Neither is the best order there is; the order that the communicator has is
-//! taken where it is not worse. The time grows nearly as the number of processes and edges, times the levels.
+//! Grids are cut into equal blocks, these into smaller blocks for the next level, and the processes of a part of the machine fill
+//! block after block. Graphs are filled from neighbour to neighbour, level by level. Neither gives the best order there is; the
+//! communicator's own order is kept if it is not worse. The time grows nearly as the number of processes and edges, times the
+//! levels.
 
 mod graph;
 mod grid;

@@ -1,6 +1,5 @@
-//! Queues of many entries, with a hash beside them: what is looked for is found in a few steps, however many
-//! receives are posted or messages are unexpected. The order among those that fit is kept by numbers that
-//! grow.
+//! Queues of many entries, with a hash beside them: a match is found in a few steps, however many receives are posted or
+//! messages are unexpected. Growing numbers keep the order among the entries that match.
 
 use super::{ANY_PROCESS, Pattern, Posted, Unexpected};
 use crate::engine::requests::ReqId;

@@ -1,16 +1,18 @@
-//! Which collective it is, with its buffers, and what each member shows of them.
+//! The arguments of a collective that goes through shared memory, and what each member shows of its buffers to the
+//! others.
 
 use crate::comm::Comm;
 use crate::datatype::{Predefined, TypeRef};
 use crate::error::{Class, Error, Result};
 use crate::op::Predef;
 use crate::pt2pt::{Incoming, Outgoing, pack_all, pack_part, packed_size, unpack_all};
-use hpvm_coll::select::{SMALL, Small};
+use hpvm_coll::select::{COLL_KINDS, CollKind};
 use hpvm_wire::coll_slots::CollSlots;
 
-/// Which operation, and its buffers. All members agree on its bytes ([`crate::Process::begin_shm`]).
+/// Which collective, with its buffers. All members pass the same number of bytes to
+/// [`crate::Process::begin_shm`].
 #[derive(Clone, Debug)]
-pub enum What {
+pub enum CollArgs {
     Barrier,
     Bcast {
         root: u32,
@@ -18,8 +20,8 @@ pub enum What {
         count: i64,
         ty: TypeRef,
     },
-    /// `MPI_Reduce`, or without a root `MPI_Allreduce`. `recv` is looked at where the result goes.
-    /// The elements lie next to each other, `bytes` of them.
+    /// `MPI_Reduce`, or without a root `MPI_Allreduce`. `recv` matters only where the result goes. The elements are
+    /// contiguous and have `bytes` bytes.
     Reduce {
         root: Option<u32>,
         send: *const u8,
@@ -29,26 +31,25 @@ pub enum What {
         ty: &'static Predefined,
         op: Predef,
     },
-    Allgather(Sides),
-    Alltoall(Sides),
-    /// At the root `recv` has a block for everybody; elsewhere it is not looked at.
+    Allgather(BlockBuffers),
+    Alltoall(BlockBuffers),
+    /// At the root the receive buffer has a block for each member; elsewhere it does not matter.
     Gather {
         root: u32,
-        sides: Sides,
+        buffers: BlockBuffers,
     },
-    /// At the root `send` has a block for everybody, and `in_place` says that its own one stays there;
-    /// elsewhere it is not looked at.
+    /// At the root the send buffer has a block for each member, and `in_place` says that the root's own block stays
+    /// there. Elsewhere the send buffer does not matter.
     Scatter {
         root: u32,
-        sides: Sides,
+        buffers: BlockBuffers,
         in_place: bool,
     },
 }
 
-/// The buffers of an exchange of equal blocks. Without `send` it is `MPI_IN_PLACE`; a null one is
-/// `MPI_BOTTOM`.
+/// The buffers of a collective of equal blocks. `send` is `None` for `MPI_IN_PLACE`; a null pointer is `MPI_BOTTOM`.
 #[derive(Clone, Debug)]
-pub struct Sides {
+pub struct BlockBuffers {
     pub send: Option<*const u8>,
     pub send_count: i64,
     pub send_ty: TypeRef,
@@ -57,24 +58,25 @@ pub struct Sides {
     pub recv_ty: TypeRef,
 }
 
-/// How many bytes a member shows to which others.
+/// How many bytes a member shows, and to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shows {
     Nothing,
-    /// To each other member so many.
+    /// So many bytes to each other member.
     Everybody(u64),
-    /// To one member.
+    /// So many bytes to one member.
     One(u32, u64),
 }
 
-/// What a member shows.
+/// The data that a member shows.
 #[derive(Clone, Copy)]
 pub(super) enum Shown<'a> {
     Nothing,
-    /// So many bytes that lie next to each other.
+    /// So many contiguous bytes.
     Run(*const u8, usize),
     Elements(Outgoing<'a>),
-    /// A block for everybody, but the own one, which begins behind so many packed bytes and has so many.
+    /// A block for each other member. The elements include our own block, which is left out: its offset in the
+    /// packed data and its length are given.
     Others(Outgoing<'a>, (usize, usize)),
 }
 
@@ -119,76 +121,80 @@ impl Shown<'_> {
     }
 }
 
-impl What {
-    /// What this process shows to whom, for the rank map.
+impl CollArgs {
+    /// What this process shows, and to whom, for the rank map.
     pub fn shows(&self, comm: &Comm) -> Shows {
         let (me, size) = (comm.rank(), u64::from(comm.size()));
         let all = self.shown(me, comm.size()).len() as u64;
         match self {
-            What::Barrier => Shows::Nothing,
-            What::Bcast { root, .. } if *root == me => Shows::Everybody(all),
-            What::Reduce { root: None, .. } | What::Allgather(_) => Shows::Everybody(all),
-            What::Alltoall(_) => Shows::Everybody(all / (size - 1).max(1)),
-            What::Scatter { root, .. } if *root == me => Shows::Everybody(all / (size - 1).max(1)),
-            What::Reduce { root: Some(root), .. } | What::Gather { root, .. } if *root != me => {
+            CollArgs::Barrier => Shows::Nothing,
+            CollArgs::Bcast { root, .. } if *root == me => Shows::Everybody(all),
+            CollArgs::Reduce { root: None, .. } | CollArgs::Allgather(_) => Shows::Everybody(all),
+            CollArgs::Alltoall(_) => Shows::Everybody(all / (size - 1).max(1)),
+            CollArgs::Scatter { root, .. } if *root == me => {
+                Shows::Everybody(all / (size - 1).max(1))
+            }
+            CollArgs::Reduce { root: Some(root), .. } | CollArgs::Gather { root, .. }
+                if *root != me =>
+            {
                 Shows::One(*root, all)
             }
             _ => Shows::Nothing,
         }
     }
 
-    /// By which name measurements of it go; a barrier has no bytes to be measured by.
+    /// Its kind in the tables of `hpvm tune`; `None` for a barrier, which has no bytes to be measured by.
     #[inline(always)]
-    pub(super) fn small(&self) -> Option<Small> {
+    pub(super) fn kind(&self) -> Option<CollKind> {
         match self {
-            What::Barrier => None,
-            What::Bcast { .. } => Some(Small::Bcast),
-            What::Reduce { root: Some(_), .. } => Some(Small::Reduce),
-            What::Reduce { root: None, .. } => Some(Small::Allreduce),
-            What::Allgather(_) => Some(Small::Allgather),
-            What::Alltoall(_) => Some(Small::Alltoall),
-            What::Gather { .. } => Some(Small::Gather),
-            What::Scatter { .. } => Some(Small::Scatter),
+            CollArgs::Barrier => None,
+            CollArgs::Bcast { .. } => Some(CollKind::Bcast),
+            CollArgs::Reduce { root: Some(_), .. } => Some(CollKind::Reduce),
+            CollArgs::Reduce { root: None, .. } => Some(CollKind::Allreduce),
+            CollArgs::Allgather(_) => Some(CollKind::Allgather),
+            CollArgs::Alltoall(_) => Some(CollKind::Alltoall),
+            CollArgs::Gather { .. } => Some(CollKind::Gather),
+            CollArgs::Scatter { .. } => Some(CollKind::Scatter),
         }
     }
 
-    /// Its index in tables of such limits: `small`, or one more for a barrier.
+    /// Its index in `SlotState::slots_up_to`: that of its kind, or one more for a barrier.
     #[inline(always)]
-    pub(super) fn kind(&self) -> usize {
-        self.small().map_or(SMALL, |small| small as usize)
+    pub(super) fn limit_index(&self) -> usize {
+        self.kind().map_or(COLL_KINDS, |kind| kind as usize)
     }
 
-    /// What member `rank` of `size` brings along for the others.
+    /// What member `rank` of `size` shows to the others.
     #[inline(always)]
     pub(super) fn shown(&self, rank: u32, size: u32) -> Shown<'_> {
         match self {
-            What::Barrier => Shown::Nothing,
-            What::Bcast { buf, count, ty, .. } => {
+            CollArgs::Barrier => Shown::Nothing,
+            CollArgs::Bcast { buf, count, ty, .. } => {
                 Shown::Elements(Outgoing { buf: buf.cast_const(), count: *count, ty })
             }
-            What::Reduce { send, recv, bytes, .. } => {
+            CollArgs::Reduce { send, recv, bytes, .. } => {
                 Shown::Run(if send.is_null() { recv.cast_const() } else { *send }, *bytes)
             }
-            What::Allgather(sides) | What::Gather { sides, .. } => {
-                Shown::Elements(sides.own_part(rank))
+            CollArgs::Allgather(buffers) | CollArgs::Gather { buffers, .. } => {
+                Shown::Elements(buffers.own_part(rank))
             }
-            What::Alltoall(sides) | What::Scatter { sides, .. } => {
-                let own = sides.part(rank).packed_size() as usize;
-                Shown::Others(sides.all_parts(size), (own * rank as usize, own))
+            CollArgs::Alltoall(buffers) | CollArgs::Scatter { buffers, .. } => {
+                let own = buffers.part(rank).packed_size() as usize;
+                Shown::Others(buffers.all_parts(size), (own * rank as usize, own))
             }
         }
     }
 
-    /// The same with the own block of an alltoall, so that every block is where its member's number says.
+    /// The same, but with our own block of an alltoall, so that a member's number is the index of its block.
     pub(super) fn shown_whole(&self, rank: u32, size: u32) -> Shown<'_> {
         match self {
-            What::Alltoall(sides) => Shown::Elements(sides.all_parts(size)),
+            CollArgs::Alltoall(buffers) => Shown::Elements(buffers.all_parts(size)),
             _ => self.shown(rank, size),
         }
     }
 }
 
-impl Sides {
+impl BlockBuffers {
     /// What member `rank` contributes to an allgather.
     #[inline(always)]
     pub(super) fn own_part(&self, rank: u32) -> Outgoing<'_> {
@@ -222,13 +228,13 @@ impl Sides {
         Incoming { buf, count: self.recv_count, ty: &self.recv_ty }
     }
 
-    /// Where the only block goes.
+    /// Where the only block goes, at a member that receives one.
     #[inline(always)]
     pub(super) fn whole(&self) -> Incoming<'_> {
         Incoming { buf: self.recv, count: self.recv_count, ty: &self.recv_ty }
     }
 
-    /// Copies `from`, which is ours, to where it belongs.
+    /// Copies our own block `from` to where it belongs.
     ///
     /// # Safety
     /// The buffers are valid.
@@ -239,7 +245,7 @@ impl Sides {
     }
 }
 
-/// Writes what a member has shown to a buffer.
+/// Unpacks the data of a slot into a buffer. An error if they are longer than the buffer.
 ///
 /// # Safety
 /// The buffer is valid for writes of its elements.
@@ -251,7 +257,7 @@ pub(super) unsafe fn unpack(slot: &[u8], m: Incoming<'_>) -> Result<()> {
     if slot.len() > room { Err(long(slot.len(), room)) } else { Ok(()) }
 }
 
-/// Writes `data` to a buffer, as bytes `at..` of the packed form of its elements.
+/// Unpacks `data` into a buffer, as bytes `at..` of the packed form of its elements.
 ///
 /// # Safety
 /// The buffer is valid for writes of its elements, which have so many bytes.
@@ -269,7 +275,7 @@ pub(super) unsafe fn unpack_part(data: &[u8], at: usize, m: Incoming<'_>) {
     }
 }
 
-/// The operand in a slot.
+/// The operand of a reduction in a slot. An error if it is too short.
 pub(super) fn whole(slot: &[u8], bytes: usize) -> Result<*const u8> {
     if slot.len() < bytes { Err(short(slot.len(), bytes)) } else { Ok(slot.as_ptr()) }
 }
