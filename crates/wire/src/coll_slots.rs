@@ -25,10 +25,10 @@ pub const COLL_SLOTS: usize = 256;
 pub const DEPTH: usize = if cfg!(hpvm_loom) { 2 } else { 32 };
 /// Bytes that lie in a slot.
 pub const INLINE: usize = 112;
-/// Bytes of the data ring of a set: 16 slots of 4 KiB. The stacks of the model checker hold less.
-pub const DATA_BYTES: usize = if cfg!(hpvm_loom) { 512 } else { 64 * 1024 };
-/// Longest data of a slot: a quarter of the ring, so that several are outstanding.
-pub const SLOT_BYTES: usize = DATA_BYTES / 4;
+/// Bytes of the data ring of a set: 32 slots of 4 KiB. The stacks of the model checker hold less.
+pub const DATA_BYTES: usize = if cfg!(hpvm_loom) { 512 } else { 128 * 1024 };
+/// Longest data of a slot, so that several are outstanding.
+pub const SLOT_BYTES: usize = if cfg!(hpvm_loom) { 128 } else { 16 * 1024 };
 /// In place of a slot's length: its owner has found an error, and there are no data.
 pub const FAILED: usize = u32::MAX as usize;
 /// Sets that have large slots: those of the communicators that were made first.

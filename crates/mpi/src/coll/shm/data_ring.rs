@@ -6,6 +6,10 @@ use std::collections::VecDeque;
 /// Data begin with a pair of cache lines, which processors fetch together.
 const ALIGN: usize = 128;
 
+/// Longer data go round in the first half of the ring: what eight of them touch leaves a processor's own cache, so
+/// that the ring would be written out of a slower one.
+const LONG: usize = SLOT_BYTES / 4 * 3;
+
 /// Data that members may be reading, the oldest first: the operation's number, and where they begin.
 #[derive(Debug, Default)]
 pub(super) struct DataRing {
@@ -22,13 +26,14 @@ impl DataRing {
             return Some(0);
         }
         let oldest = self.outstanding.iter().find(|(number, _)| *number > safe);
-        let fits = |from: usize, to: usize| to - from >= len;
+        let ring = if len > LONG { DATA_BYTES / 2 } else { DATA_BYTES };
+        let fits = |from: usize, to: usize| from + len <= to.min(ring);
         match oldest {
-            None if fits(self.end, DATA_BYTES) => Some(self.end),
+            None if fits(self.end, ring) => Some(self.end),
             None => Some(0),
             // The bytes from `start` on are read: to `end`, or to the end of the ring and on from its beginning.
             Some((_, start)) if *start < self.end => {
-                let behind = fits(self.end, DATA_BYTES).then_some(self.end);
+                let behind = fits(self.end, ring).then_some(self.end);
                 behind.or((fits(0, *start)).then_some(0))
             }
             Some((_, start)) => fits(self.end, *start).then_some(self.end),
