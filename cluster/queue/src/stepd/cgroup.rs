@@ -217,6 +217,14 @@ impl Group {
         }
     }
 
+    /// For how much of the last ten seconds nothing in it ran for want of memory, in percent; `None` where the kernel does
+    /// not tell.
+    pub fn stalled(&self) -> Option<f64> {
+        let text = fs::read_to_string(self.path.join("memory.pressure")).ok()?;
+        let full = text.lines().find_map(|line| line.strip_prefix("full avg10="))?;
+        full.split(' ').next()?.parse().ok()
+    }
+
     /// Ends all processes in it, and removes it; false when one hangs in the kernel.
     pub fn end(&self) -> bool {
         end(&self.path)
@@ -360,6 +368,18 @@ mod tests {
         let (_dir, home) = group(&[("memory.events", "oom 1\noom_kill 0\n")]);
         let used = Group::make(&home, "q-7", &Bounds::default()).unwrap().used();
         assert_eq!(used, Used::default());
+    }
+
+    #[test]
+    fn how_long_it_stood_still() {
+        let text = "some avg10=9.00 avg60=1.00 avg300=0.00 total=7\nfull avg10=81.25 avg60=0.00 avg300=0.00 total=5\n";
+        let stalled = |files: &[(&str, &str)]| {
+            let (_dir, home) = group(files);
+            Group::make(&home, "q-7", &Bounds::default()).unwrap().stalled()
+        };
+        assert_eq!(stalled(&[("memory.pressure", text)]), Some(81.25));
+        assert_eq!(stalled(&[("memory.pressure", "")]), None);
+        assert_eq!(stalled(&[]), None);
     }
 
     /// On the kernel's own files, where this process may make groups.

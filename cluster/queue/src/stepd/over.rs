@@ -1,9 +1,45 @@
 //! How a job ends that has gone beyond a limit of its own, in the words that its record has.
 
+use std::time::Duration;
+
 use crate::job::{Outcome, OutcomeKind};
 
 /// What a limit of processes is.
 const ASKED: &str = "were asked for, the launcher's included";
+
+/// A job that stands still for so much of the time, in percent, for so long, does not come to its end. That is when
+/// systemd-oomd ends a unit, too.
+const STILL: f64 = 60.0;
+const STILL_FOR: Duration = Duration::from_secs(30);
+
+/// How long a job has stood still at the limit of memory that the kernel keeps: as long as the kernel finds something to
+/// push out, be it the program itself, which is read again at once, it refuses nothing and ends nobody.
+#[derive(Debug, Default)]
+pub struct Stalls {
+    since: Option<Duration>,
+}
+
+impl Stalls {
+    /// Looks at `now`: of the last seconds the job has stood still for `stalled` percent; `None`: nobody knows. Whether it
+    /// has done so for too long.
+    pub fn see(&mut self, stalled: Option<f64>, now: Duration) -> bool {
+        if stalled.is_none_or(|percent| percent < STILL) {
+            self.since = None;
+            return false;
+        }
+        now.saturating_sub(*self.since.get_or_insert(now)) >= STILL_FOR
+    }
+}
+
+/// It got no further for want of memory.
+pub fn starved(limit: u64) -> Outcome {
+    let seconds = STILL_FOR.as_secs();
+    let text = format!(
+        "it needed more memory than the {limit} bytes that it had asked for: for {seconds} s it did hardly anything but \
+         read again what had to leave its memory"
+    );
+    Outcome::of(OutcomeKind::MemoryLimit).with(text)
+}
 
 /// It used so many bytes of memory: over, if that is more than its limit.
 pub fn memory(used: u64, limit: u64) -> Option<Outcome> {
@@ -27,4 +63,21 @@ pub fn processes(there: u64, limit: u32) -> Option<Outcome> {
 pub fn refused_processes(limit: u32) -> Outcome {
     let text = format!("it needed more than the {limit} processes and threads that {ASKED}");
     Outcome::of(OutcomeKind::ProcessLimit).with(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_stands_still_for_long_is_told() {
+        let mut stalls = Stalls::default();
+        let mut see = |stalled, second| stalls.see(stalled, Duration::from_secs(second));
+        assert!(!see(Some(99.0), 0) && !see(Some(61.0), 29));
+        // It went on in between.
+        assert!(!see(Some(59.0), 30) && !see(Some(99.0), 31) && !see(Some(99.0), 60));
+        assert!(see(Some(99.0), 61) && see(Some(99.0), 62));
+        assert!(!see(None, 63) && !see(Some(99.0), 64));
+        assert!(starved(1 << 20).detail.is_some_and(|text| text.contains("the 1048576 bytes")));
+    }
 }
