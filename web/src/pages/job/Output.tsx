@@ -248,7 +248,7 @@ function RankChoice({ ranks, rank, setRank, total }: RankChoiceProps) {
   if (total < 2) return null;
   const none = ranks.length === 0 && rank === undefined;
   return (
-    <label class="inline" title={none ? "These lines do not say their rank; mpirun -l puts it in front of each." : undefined}>
+    <label class="inline" title={none ? "Lines do not say their rank; mpirun -l puts it in front." : undefined}>
       Rank{" "}
       <select
         aria-label="Rank"
