@@ -195,9 +195,9 @@ impl Confined {
             self.group.as_ref().filter(|group| self.agents.keys().all(|pid| group.holds(*pid)));
         let (memory, processes) =
             group.map_or((false, false), |group| (group.bounds_memory, group.bounds_processes));
-        let stalled = group.filter(|_| memory).and_then(Group::stalled);
-        let starves = self.stalls.see(stalled, self.began.elapsed());
-        if let Some(limit) = self.bounds.memory.filter(|_| starves) {
+        if let (Some(group), Some(limit)) = (group.filter(|_| memory), self.bounds.memory)
+            && self.stalls.see(group.pressure(), limit, self.began.elapsed())
+        {
             return Some(over::starved(limit));
         }
         let most = self.bounds.memory.filter(|_| !memory);

@@ -39,6 +39,17 @@ pub struct Used {
     pub out_of_processes: bool,
 }
 
+/// How a group gets on with its memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Pressure {
+    /// For how much of the last ten seconds nothing in it ran for want of memory, in percent.
+    pub stalled: f64,
+    /// Bytes that the kernel cannot push out, without swap: those of processes, and of files in memory.
+    pub kept: u64,
+    /// How many pages of files were ever read again soon after they had been pushed out.
+    pub fetched_again: u64,
+}
+
 /// What a group is held to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
@@ -217,12 +228,18 @@ impl Group {
         }
     }
 
-    /// For how much of the last ten seconds nothing in it ran for want of memory, in percent; `None` where the kernel does
-    /// not tell.
-    pub fn stalled(&self) -> Option<f64> {
-        let text = fs::read_to_string(self.path.join("memory.pressure")).ok()?;
-        let full = text.lines().find_map(|line| line.strip_prefix("full avg10="))?;
-        full.split(' ').next()?.parse().ok()
+    /// How it gets on with its memory. What the kernel does not tell is 0.
+    pub fn pressure(&self) -> Pressure {
+        let read = |file: &str| fs::read_to_string(self.path.join(file)).unwrap_or_default();
+        let (stat, stalls) = (read("memory.stat"), read("memory.pressure"));
+        let full = stalls.lines().find_map(|line| line.strip_prefix("full avg10="));
+        let stalled = full.and_then(|full| full.split(' ').next()?.parse().ok());
+        let of = |name| field(&stat, name).unwrap_or(0);
+        Pressure {
+            stalled: stalled.unwrap_or(0.0),
+            kept: of("anon").saturating_add(of("shmem")),
+            fetched_again: of("workingset_refault_file"),
+        }
     }
 
     /// Ends all processes in it, and removes it; false when one hangs in the kernel.
@@ -371,15 +388,17 @@ mod tests {
     }
 
     #[test]
-    fn how_long_it_stood_still() {
+    fn how_it_gets_on_with_its_memory() {
         let text = "some avg10=9.00 avg60=1.00 avg300=0.00 total=7\nfull avg10=81.25 avg60=0.00 avg300=0.00 total=5\n";
-        let stalled = |files: &[(&str, &str)]| {
+        let stat = "anon 4096\nfile 9000\nanon_thp 7\nshmem 8192\nworkingset_refault_anon 1\n\
+                    workingset_refault_file 33\n";
+        let pressure = |files: &[(&str, &str)]| {
             let (_dir, home) = group(files);
-            Group::make(&home, "q-7", &Bounds::default()).unwrap().stalled()
+            Group::make(&home, "q-7", &Bounds::default()).unwrap().pressure()
         };
-        assert_eq!(stalled(&[("memory.pressure", text)]), Some(81.25));
-        assert_eq!(stalled(&[("memory.pressure", "")]), None);
-        assert_eq!(stalled(&[]), None);
+        let all = Pressure { stalled: 81.25, kept: 12288, fetched_again: 33 };
+        assert_eq!(pressure(&[("memory.pressure", text), ("memory.stat", stat)]), all);
+        assert_eq!(pressure(&[("memory.pressure", "")]), Pressure::default());
     }
 
     /// On the kernel's own files, where this process may make groups.

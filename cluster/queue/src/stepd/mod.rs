@@ -333,8 +333,9 @@ impl<'a> Step<'a> {
     fn over_memory(&mut self) -> Option<Outcome> {
         let limit = self.order.memory_bytes?;
         if !self.looks_at_memory() {
-            let stalled = self.group.as_ref().and_then(Group::stalled);
-            return self.stalls.see(stalled, self.began.elapsed()).then(|| over::starved(limit));
+            let seen = self.group.as_ref().map(Group::pressure).unwrap_or_default();
+            let still = self.stalls.see(seen, limit, self.began.elapsed());
+            return still.then(|| over::starved(limit));
         }
         let used = family::memory();
         self.peak = self.peak.max(used);

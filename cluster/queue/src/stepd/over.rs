@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::cgroup::Pressure;
 use crate::job::{Outcome, OutcomeKind};
 
 /// What a limit of processes is.
@@ -11,19 +12,27 @@ const ASKED: &str = "were asked for, the launcher's included";
 /// systemd-oomd ends a unit, too.
 const STILL: f64 = 60.0;
 const STILL_FOR: Duration = Duration::from_secs(30);
+/// With less than this for pages of files a program has not even its own instructions in memory.
+const LEFT: u64 = 4 << 20;
+/// So many pages read again between two looks, four a second at most, are no chance.
+const OFTEN: u64 = 10;
 
-/// How long a job has stood still at the limit of memory that the kernel keeps: as long as the kernel finds something to
-/// push out, be it the program itself, which is read again at once, it refuses nothing and ends nobody.
+/// How long a job has got no further at the limit of memory that the kernel keeps: as long as the kernel finds something
+/// to push out, be it the program itself, which is read again at once, it refuses nothing and ends nobody.
 #[derive(Debug, Default)]
 pub struct Stalls {
     since: Option<Duration>,
+    fetched_again: u64,
 }
 
 impl Stalls {
-    /// Looks at `now`: of the last seconds the job has stood still for `stalled` percent; `None`: nobody knows. Whether it
-    /// has done so for too long.
-    pub fn see(&mut self, stalled: Option<f64>, now: Duration) -> bool {
-        if stalled.is_none_or(|percent| percent < STILL) {
+    /// Looks at `now`. Whether the job, which is held to `limit` bytes, has got no further for too long.
+    pub fn see(&mut self, seen: Pressure, limit: u64, now: Duration) -> bool {
+        let again = seen.fetched_again.saturating_sub(self.fetched_again);
+        self.fetched_again = seen.fetched_again;
+        // Waiting for a file is a stall to the kernel only where it has to do with blocks.
+        let turns = again >= OFTEN && seen.kept >= limit.saturating_sub(LEFT);
+        if !turns && seen.stalled < STILL {
             self.since = None;
             return false;
         }
@@ -72,12 +81,28 @@ mod tests {
     #[test]
     fn who_stands_still_for_long_is_told() {
         let mut stalls = Stalls::default();
-        let mut see = |stalled, second| stalls.see(stalled, Duration::from_secs(second));
-        assert!(!see(Some(99.0), 0) && !see(Some(61.0), 29));
+        let mut see = |stalled, second| {
+            let seen = Pressure { stalled, ..Pressure::default() };
+            stalls.see(seen, 1 << 30, Duration::from_secs(second))
+        };
+        assert!(!see(99.0, 0) && !see(61.0, 29));
         // It went on in between.
-        assert!(!see(Some(59.0), 30) && !see(Some(99.0), 31) && !see(Some(99.0), 60));
-        assert!(see(Some(99.0), 61) && see(Some(99.0), 62));
-        assert!(!see(None, 63) && !see(Some(99.0), 64));
+        assert!(!see(59.0, 30) && !see(99.0, 31) && !see(99.0, 60));
+        assert!(see(99.0, 61) && see(99.0, 62));
+        assert!(!see(0.0, 63) && !see(99.0, 64));
         assert!(starved(1 << 20).detail.is_some_and(|text| text.contains("the 1048576 bytes")));
+    }
+
+    #[test]
+    fn who_reads_its_own_program_again_and_again_is_told() {
+        let limit = 1 << 30;
+        let ends = |kept: u64, pages: u64| {
+            let mut stalls = Stalls::default();
+            let seen = |second| Pressure { stalled: 20.0, kept, fetched_again: pages * second };
+            (0..60).any(|second| stalls.see(seen(second), limit, Duration::from_secs(second)))
+        };
+        assert!(ends(limit - (1 << 20), 100));
+        // It reads nothing again, or has room for files.
+        assert!(!ends(limit - (1 << 20), 1) && !ends(limit - (64 << 20), 100));
     }
 }
