@@ -145,34 +145,43 @@ impl Service {
         Ok(None)
     }
 
-    /// The settings of a file's text: lines `key = value`, empty ones, and comments.
+    /// The settings of a file's text: lines `key = value`, empty ones, and comments. The error has a line for each that
+    /// is wrong.
     fn parse(&self, file: &str, text: &str, definition: &Command) -> Result<Settings, String> {
-        let mut settings = Settings::new();
+        let (mut settings, mut wrong) = (Settings::new(), Vec::new());
         for (index, line) in text.lines().enumerate() {
-            let line = line.trim();
+            let (line, from) = (line.trim(), format!("{file}:{}", index + 1));
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let from = format!("{file}:{}", index + 1);
-            let told = |text: String| format!("{from}: {text}");
-            let (key, value) = line
-                .split_once('=')
-                .ok_or_else(|| told(format!("'{line}': expected a line like: {}", self.example)))?;
-            let key = self.known(key.trim()).map_err(told)?;
-            let value = unquoted(value.trim()).map_err(told)?;
-            self.check(key, value, definition).map_err(told)?;
-            let value = OsString::from(value);
-            match settings.get_mut(key) {
-                None => {
-                    settings.insert(key, Setting { values: vec![value], from });
-                }
-                Some(before) if repeats(definition, key) => before.values.push(value),
-                Some(before) => {
-                    return Err(told(format!("'{key}' is set twice, before at {}", before.from)));
-                }
+            if let Err(text) = self.take(&mut settings, &from, line, definition) {
+                wrong.push(format!("{from}: {text}"));
             }
         }
-        Ok(settings)
+        if wrong.is_empty() { Ok(settings) } else { Err(wrong.join("\n")) }
+    }
+
+    /// Adds what one line sets.
+    fn take(
+        &self,
+        settings: &mut Settings,
+        from: &str,
+        line: &str,
+        definition: &Command,
+    ) -> Result<(), String> {
+        let (key, value) = line
+            .split_once('=')
+            .ok_or_else(|| format!("'{line}': expected a line like: {}", self.example))?;
+        let key = self.known(key.trim())?;
+        let value = unquoted(value.trim())?;
+        self.check(key, value, definition)?;
+        let value = OsString::from(value);
+        match settings.get_mut(key) {
+            None => drop(settings.insert(key, Setting { values: vec![value], from: from.into() })),
+            Some(before) if repeats(definition, key) => before.values.push(value),
+            Some(before) => return Err(format!("'{key}' is set twice, before at {}", before.from)),
+        }
+        Ok(())
     }
 
     /// The key of this name.
@@ -387,6 +396,9 @@ mod tests {
         ] {
             assert!(error(text).contains(expected), "{text}: {}", error(text));
         }
+        let both = error("lisen = 1\nqueue = slurm\nkeep-jobs = many");
+        let lines: Vec<&str> = both.lines().map(|line| &line[..5]).collect();
+        assert_eq!(lines, ["f:1: ", "f:3: "], "{both}");
         for (text, expected) in [
             ("port = 1", "f:1: unknown key 'port'; expected one of cpus,"),
             ("server", "f:1: 'server': expected a line like: server = https://head:8421"),

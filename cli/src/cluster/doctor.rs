@@ -169,7 +169,7 @@ fn configuration(configured: &Result<Configured, String>) -> Vec<Finding> {
         Ok(configured) => configured,
         Err(text) => {
             let remedy = "mend it, then: hpvm serve --check-config";
-            return vec![ill(about, Level::Bad, text, remedy)];
+            return vec![ill(about, Level::Bad, text.replace('\n', "; "), remedy)];
         }
     };
     let mut all = match &configured.file {

@@ -13,6 +13,7 @@ pub fn findings() -> Vec<Finding> {
     let configured = match SERVICE.without_flags() {
         Ok(configured) => configured,
         Err(text) => {
+            let text = text.replace('\n', "; ");
             return vec![ill(ABOUT, Level::Bad, text, "mend it, then: hpvm node --check-config")];
         }
     };

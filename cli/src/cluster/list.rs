@@ -178,8 +178,7 @@ fn table(jobs: &[JobSummary], now: Stamp) -> String {
 
 /// Rows in columns, the first of which is the head; what comes last is not padded.
 pub fn columns<const N: usize>(rows: &[[String; N]], last: impl Iterator<Item = String>) -> String {
-    let width =
-        |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let width = |column: usize| rows.iter().map(|row| cells(&row[column])).max().unwrap_or(0);
     let widths: Vec<usize> = (0..N).map(width).collect();
     let mut out = String::new();
     for (number, (row, last)) in rows.iter().zip(last).enumerate() {
@@ -188,7 +187,7 @@ pub fn columns<const N: usize>(rows: &[[String; N]], last: impl Iterator<Item = 
             continue;
         }
         for (column, cell) in row.iter().enumerate() {
-            let space = " ".repeat(widths[column] - cell.chars().count() + 2);
+            let space = " ".repeat(widths[column] - cells(cell) + 2);
             let head = (!is_head).then(|| rows[0][column].as_str());
             out += &manner::painted(cell, head);
             out += &space;
@@ -198,6 +197,11 @@ pub fn columns<const N: usize>(rows: &[[String; N]], last: impl Iterator<Item = 
         out.push('\n');
     }
     out
+}
+
+/// How many cells of a terminal a text takes: letters of some languages take two, others none.
+pub fn cells(text: &str) -> usize {
+    ratatui::text::Span::raw(text).width()
 }
 
 fn row(job: &JobSummary, now: Stamp) -> [String; 7] {
@@ -361,4 +365,19 @@ fn host_row(host: &Host) -> [String; 6] {
         host.gpus.to_string(),
         memory,
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_in_line_whatever_letters_are_in_them() {
+        let rows =
+            ["NAME", "名前 🚀", "e\u{301}te\u{301}", "poisson"].map(|name| [name.to_string()]);
+        let text = columns(&rows, (0..4).map(|_| "here".into()));
+        let at = |line: &str| cells(line.split("here").next().unwrap_or_default());
+        let starts: Vec<usize> = text.lines().map(at).collect();
+        assert_eq!(starts, [9, 9, 9, 9], "{text}");
+    }
 }

@@ -80,8 +80,18 @@ fn flags() -> Vec<Arg> {
             "Bind each rank to one of its cores, threads, sockets or ldoms, or with none not even the job to \
              its processors [default: the job alone]",
         ),
-        value("time", Some('t'), "TIME", "Time limit: minutes, or [D-]H:M:S [default: none]"),
-        value("mem", None, "SIZE", "Memory of all processes together, as 4G; more ends the job"),
+        value(
+            "time",
+            Some('t'),
+            "TIME",
+            "Time limit: minutes, M:S, H:M:S or D-H[:M[:S]] [default: none]",
+        ),
+        value(
+            "mem",
+            None,
+            "SIZE",
+            "Memory on each host, of all its processes there, as 4G; more ends the job",
+        ),
         value(
             "max-processes",
             None,

@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 
+use crate::common;
 use crate::server::Server;
 
 /// How the doctor finds a part, and the remedy.
@@ -206,4 +207,53 @@ fn a_server_elsewhere_is_looked_at_from_the_way_to_the_login() {
     of(&server, "certificate", &["bad ", &fingerprint, "was pinned", "somebody may be in between"]);
     let said = told(&server, "server", &[("HPVM_SERVER", "https://no.such.host.invalid")], &[]);
     assert!(said.contains("bad ") && said.contains("getent hosts no.such.host.invalid"), "{said}");
+}
+
+/// A file system of 16 MiB in a folder's place.
+struct SmallDisk(std::path::PathBuf);
+
+impl SmallDisk {
+    /// `None` where we may not mount any.
+    fn at(folder: &std::path::Path) -> Option<SmallDisk> {
+        std::fs::create_dir_all(folder).unwrap();
+        let mut mount = std::process::Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=16M,mode=700", "tmpfs"]).arg(folder);
+        let mounted = mount.output().is_ok_and(|output| output.status.success());
+        mounted.then(|| SmallDisk(folder.to_path_buf()))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Lazily: the server may still be there. Of a test that fails nothing is left but memory.
+        let _ = std::process::Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_is_told_as_long_as_it_is_full() {
+    let mut server = Server::new();
+    let Some(_disk) = SmallDisk::at(&server.data()) else {
+        return hpvm_tests::skip::skipped("no file system can be mounted here");
+    };
+    server.begin();
+    let told = |word: &str| {
+        let said = server.hpvm(&["doctor", "-q", "--data", server.data().to_str().unwrap()]);
+        String::from_utf8_lossy(&said.stdout).contains(word)
+    };
+    assert!(!told("is full"));
+    let filler = server.data().join("filler");
+    let mut file = std::fs::File::create(&filler).unwrap();
+    while std::io::Write::write_all(&mut file, &[0; 1 << 14]).is_ok() {}
+    assert!(common::until(|| told("is full: jobs that write wait")));
+    let refused = server.hpvm(&["submit", "true"]);
+    let text = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && text.contains("disk"), "{text}");
+    // As long as it is open it takes its room.
+    drop(file);
+    std::fs::remove_file(&filler).unwrap();
+    assert!(common::until(|| !told("is full")));
+    let id = server.submit(&["true"]);
+    assert_eq!(server.until(id, "ended")["exit_code"], 0);
+    server.nothing_left();
 }

@@ -10,19 +10,19 @@ use crate::common;
 use crate::nodes::Spread;
 
 /// Waits for the end of a job and gives what is known of it.
-fn ended(spread: &Spread, id: &str) -> Value {
+pub fn ended(spread: &Spread, id: &str) -> Value {
     let over = || spread.show(id)["state"] == "ended";
     assert!(common::until(over), "{}", spread.show(id));
     spread.show(id)
 }
 
-fn submit(spread: &Spread, words: &[&str]) -> String {
+pub fn submit(spread: &Spread, words: &[&str]) -> String {
     spread.good(&[&["submit", "--parsable"], words].concat()).trim().to_string()
 }
 
 /// Nothing with this word on its command line is left on any host.
 #[track_caller]
-fn is_gone(spread: &Spread, word: &str) {
+pub fn is_gone(spread: &Spread, word: &str) {
     for host in 1..=3 {
         let left = || spread.hosts.processes(host).iter().any(|(_, line)| line.contains(word));
         assert!(common::until(|| !left()), "on host {host}");
@@ -30,13 +30,18 @@ fn is_gone(spread: &Spread, word: &str) {
 }
 
 /// Only the last rank does it.
-fn last_does(what: &str) -> String {
+pub fn last_does(what: &str) -> String {
     format!("if [ $PMI_RANK = 1 ]; then {what}; fi; sleep 1003")
 }
 
 #[test]
 fn limits_hold_on_every_host_and_say_which() {
     let Some(spread) = Spread::start() else { return };
+    limits_hold(&spread);
+}
+
+/// Jobs end for the limits that their ranks on further hosts go beyond, whoever keeps these limits.
+pub fn limits_hold(spread: &Spread) {
     let name = |host: u32| spread.hosts.name(host);
     let eats = "python3 -c 'x = []\nwhile True: x.append(bytearray(b\"x\") * (1 << 20))'";
     let many = "for i in $(seq 300); do sleep 1003 & done; wait";
@@ -44,11 +49,11 @@ fn limits_hold_on_every_host_and_say_which() {
     for hosts in &pairs {
         for (flags, what, kind, said) in [
             (["--mem", "150M"], eats, "memory_limit", "157286400"),
-            (["--max-processes", "60"], many, "process_limit", "60 were asked for"),
+            (["--max-processes", "60"], many, "process_limit", "60 "),
         ] {
             let words = [&["-N", "2", "-w", hosts, "-t", "5"][..], &flags, &["sh", "-c"]].concat();
-            let id = submit(&spread, &[&words[..], &[&last_does(what)]].concat());
-            let shown = ended(&spread, &id);
+            let id = submit(spread, &[&words[..], &[&last_does(what)]].concat());
+            let shown = ended(spread, &id);
             let outcome = &shown["outcome"];
             assert_eq!(
                 (&outcome["kind"], &shown["exit_code"]),
@@ -61,13 +66,12 @@ fn limits_hold_on_every_host_and_say_which() {
                 detail.contains(&format!("on host {further}")) && detail.contains(said),
                 "{detail}"
             );
-            is_gone(&spread, "sleep 1003");
+            is_gone(spread, "sleep 1003");
         }
     }
     // Less than that is well, on all hosts.
-    let id =
-        submit(&spread, &["-N", "3", "--mem", "150M", "--max-processes", "60", "sleep", "0.5"]);
-    assert_eq!(ended(&spread, &id)["exit_code"], 0);
+    let id = submit(spread, &["-N", "3", "--mem", "150M", "--max-processes", "60", "sleep", "0.5"]);
+    assert_eq!(ended(spread, &id)["exit_code"], 0);
 }
 
 #[test]

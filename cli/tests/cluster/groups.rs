@@ -7,11 +7,17 @@ use hpvm_queue::stepd::cgroup;
 use hpvm_queue::stepd::record::{self, Folder};
 
 use crate::common;
-use crate::nodes::Cluster;
+use crate::further;
+use crate::nodes::{Cluster, Spread};
 use crate::server::Server;
 
 /// Takes memory until it is ended.
 const EATS: &str = "x = []\nwhile True: x.append(bytearray(b'x') * (1 << 20))";
+/// More memory than 150 MiB between two looks of the supervisor.
+const BURST: &str = "x = bytearray(b'x') * (300 << 20)";
+/// As much that no process has mapped.
+const FILES: &str = "f = open(f'/dev/shm/hpvm-test-{__import__(\"os\").getpid()}', 'w+b')\n\
+                     __import__('os').unlink(f.name)\nfor _ in range(300): f.write(bytes(1 << 20))";
 /// Two that never wait.
 const SPINS: &str = "(while :; do :; done) & while :; do :; done";
 
@@ -155,17 +161,14 @@ fn the_kernel_keeps_memory_of_any_kind_and_at_once() {
         return;
     }
     let server = Server::start();
-    let burst = "x = bytearray(b'x') * (300 << 20)";
-    let files = "f = open(f'/dev/shm/hpvm-test-{__import__(\"os\").getpid()}', 'w+b')\n\
-                 __import__('os').unlink(f.name)\nfor _ in range(300): f.write(bytes(1 << 20))";
-    for script in [burst, files] {
+    for script in [BURST, FILES] {
         let id = server.submit(&["--mem", "150M", "-t", "5", "python3", "-c", script]);
         let ended = server.until(id, "ended");
         assert_eq!(ended["outcome"]["kind"], "memory_limit", "{script}: {ended}");
         assert!(ended["outcome"]["detail"].to_string().contains("157286400"), "{ended}");
     }
     // Less than the limit is well.
-    let id = server.submit(&["--mem", "400M", "-t", "5", "python3", "-c", burst]);
+    let id = server.submit(&["--mem", "400M", "-t", "5", "python3", "-c", BURST]);
     let ended = server.until(id, "ended");
     assert_eq!((&ended["outcome"]["kind"], &ended["exit_code"]), (&"exit".into(), &0.into()));
     server.nothing_left();
@@ -217,6 +220,77 @@ fn hpvm_node_keeps_the_limits_of_its_host() {
     let gone = || folder.as_ref().is_none_or(|folder| !folder.exists());
     assert!(common::until(gone), "{folder:?}");
     cluster.nothing_left();
+}
+
+/// On the further hosts of a job, too: `hpvm node` there puts its ranks into a group of the job's.
+#[test]
+fn the_kernel_keeps_limits_on_the_second_host_of_a_job() {
+    if !by_kernel() {
+        return;
+    }
+    let Some(spread) = Spread::start() else { return };
+    let hosts = format!("{},{}", spread.hosts.name(2), spread.hosts.name(3));
+    let words = ["-N", "2", "-w", &hosts, "-t", "5"];
+    let job = |more: &[&str]| further::submit(&spread, &[&words[..], more].concat());
+    // Two that want two processors, where one is reserved.
+    let spins = further::last_does(SPINS);
+    let id = job(&["--mem", "150M", "--max-processes", "60", "sh", "-c", &spins]);
+    let (first, second) = (group_on(&spread, 2), group_on(&spread, 3));
+    assert_ne!(first, second);
+    for folder in [&first, &second] {
+        let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
+        let limits = ["memory.max", "memory.swap.max", "pids.max", "cpu.max"];
+        let limits = limits.map(|file| read(file).trim().to_string());
+        assert_eq!(limits, ["157286400", "0", "60", "100000 100000"], "{}", folder.display());
+    }
+    is_slowed_down(&second);
+    spread.good(&["cancel", &id]);
+    assert_eq!(further::ended(&spread, &id)["outcome"]["kind"], "cancelled");
+    assert!(common::until(|| !first.exists() && !second.exists()), "{first:?} {second:?}");
+    // Memory that nobody has time to look at, and memory that no process has.
+    for script in [BURST, FILES] {
+        let python = further::last_does(&format!("exec python3 -c '{}'", quoted(script)));
+        let id = job(&["--mem", "150M", "sh", "-c", &python]);
+        let outcome = further::ended(&spread, &id)["outcome"].clone();
+        let detail = outcome["detail"].to_string();
+        let said = format!("on host {} it needed more memory than", spread.hosts.name(3));
+        assert_eq!(outcome["kind"], "memory_limit", "{script}: {outcome}");
+        assert!(detail.contains(&said) && detail.contains("157286400"), "{detail}");
+    }
+    // What looks alone would keep as well.
+    further::limits_hold(&spread);
+    // A rank that is refused processes and gets over it ends as it likes.
+    let many =
+        "(for i in $(seq 80); do sleep 1003 & done) 2>/dev/null; pkill -g 0 -x sleep; exit 0";
+    let id = job(&[
+        "--max-processes",
+        "60",
+        "sh",
+        "-c",
+        &format!("if [ $PMI_RANK = 1 ]; then {many}; fi"),
+    ]);
+    let shown = further::ended(&spread, &id);
+    assert_eq!(shown["exit_code"], 0, "{shown}");
+    further::is_gone(&spread, "sleep 100");
+}
+
+/// A text within single quotes of a shell.
+fn quoted(text: &str) -> String {
+    text.replace('\'', "'\\''")
+}
+
+/// The group of what a job has on a test host.
+fn group_on(spread: &Spread, host: u32) -> PathBuf {
+    let folder = || {
+        let processes = spread.hosts.processes(host);
+        let is_rank = |line: &str| line.starts_with("sh -c if [ $PMI_RANK") || line == "sleep 1003";
+        let rank = processes.iter().find(|(_, line)| is_rank(line))?;
+        let text = std::fs::read_to_string(format!("/proc/{}/cgroup", rank.0)).ok()?;
+        let own = text.lines().find_map(|line| line.strip_prefix("0::/"))?;
+        Some(std::path::Path::new("/sys/fs/cgroup").join(own))
+    };
+    assert!(common::until(|| folder().is_some()), "no rank on host {host}");
+    folder().expect("a rank")
 }
 
 #[test]

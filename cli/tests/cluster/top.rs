@@ -62,6 +62,32 @@ fn one_frame_shows_hosts_jobs_and_ranks() {
 }
 
 #[test]
+fn a_narrow_terminal_shows_no_half_numbers() {
+    let server = Server::start();
+    let id = server.submit(&["-J", "busy", "-t", "10", "sleep", "1000"]);
+    server.until(id, "running");
+    let frame = |columns: &str| {
+        let mut command = server.command();
+        let output = command.args(["top", "--once"]).env("COLUMNS", columns).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    // Bars come with the first sample.
+    assert!(common::until(|| frame("80").contains('[')));
+    for columns in ["80", "60", "44", "40"] {
+        let text = frame(columns);
+        let count = |sign: char| text.matches(sign).count();
+        assert!(count('[') > 0 && count('[') == count('%'), "{columns}:\n{text}");
+        let job = text.lines().find(|line| line.contains("busy")).unwrap_or(&text);
+        assert!(job.contains("running"), "{columns}: {job}");
+        let times = job.split_whitespace().filter(|word| word.contains(':'));
+        assert!(times.clone().all(|word| word.len() == 8), "{columns}: {job}");
+        assert!(text.lines().next().unwrap().contains("held 0"), "{columns}:\n{text}");
+    }
+    server.good(&["cancel", &id.to_string()]);
+}
+
+#[test]
 fn mistakes_are_named() {
     let server = Server::start();
     for (flags, word) in [

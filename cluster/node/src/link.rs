@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hpvm_queue::attempt::Attempt;
-use hpvm_queue::job::Outcome;
+use hpvm_queue::driver::Told;
 use hpvm_queue::node::{Orders, Version};
 use hpvm_serve::api::nodes::HOLD;
 use hpvm_serve::api::types::NodeReport;
@@ -30,8 +30,8 @@ pub enum News {
     Gone(Attempt),
     /// The output of a job that has ended was sent, or why not all of it.
     Sent(Attempt, Option<String>),
-    /// The ranks here of a job that has its supervisor elsewhere were ended, for this limit.
-    Limit(Attempt, Outcome),
+    /// What limits have done to the ranks here of a job that has its supervisor elsewhere.
+    Limit(Attempt, Told),
     /// Nothing with the job's mark is left on this host.
     Swept(Attempt),
     /// We were told to end.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use hpvm_monitor::Sampler;
 use hpvm_queue::attempt::Attempt;
-use hpvm_queue::driver::{Confinement, Driver, Embedded, Settings, account_for};
+use hpvm_queue::driver::{Confinement, Driver, Embedded, Settings, Told, account_for};
 use hpvm_queue::job::{JobId, Outcome, OutcomeKind};
 use hpvm_queue::node::{Capacity, Daemon, Deed, Looks, Newest, Orders, Parts, Report, Work};
 use hpvm_queue::processors::Processors;
@@ -262,7 +262,8 @@ impl Node {
                 self.send_output();
                 return Ok(false);
             }
-            News::Limit(id, outcome) => self.daemon.part_ended(id, outcome),
+            News::Limit(id, Told::Ended(outcome)) => self.daemon.part_ended(id, outcome),
+            News::Limit(id, Told::Refused(outcome)) => self.daemon.part_refused(id, outcome),
             News::Sent(id, trouble) => self.daemon.sent(id, trouble),
             News::Swept(id) => {
                 self.swept.insert(id);
@@ -381,9 +382,9 @@ impl Node {
                 continue;
             };
             let news = self.news.clone();
-            let told = move |outcome| {
+            let told = move |told| {
                 // We are ending.
-                let _ = news.send(News::Limit(id, outcome));
+                let _ = news.send(News::Limit(id, told));
             };
             match Confinement::start(&jobs.place, &work.job, told) {
                 Ok(made) => drop(jobs.confined.insert(id, made)),

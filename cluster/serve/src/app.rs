@@ -27,6 +27,7 @@ use crate::look::step::Steps;
 use crate::look::wanted::Wanted;
 use crate::problem::Problem;
 use crate::starter::Starts;
+use crate::trouble::Sentences;
 
 /// Events kept for a stream that is slow; one that is slower reads the store.
 pub const CHANNEL: usize = 4096;
@@ -61,6 +62,8 @@ pub struct Inner {
     pub starts: Starts,
     /// The hosts with their last samples.
     pub hosts: watch::Sender<Shown>,
+    /// What the server cannot do now, for streams.
+    pub troubles: watch::Sender<Sentences>,
     /// Of each host; a host takes 52 KB after a day.
     pub history: Mutex<BTreeMap<String, History>>,
     /// The last samples of hosts that report.
@@ -123,6 +126,7 @@ impl App {
             access: watch::Sender::new(0),
             starts: Starts::default(),
             hosts: watch::Sender::new(parts.hosts.into()),
+            troubles: watch::Sender::new(Sentences::default()),
             history: Mutex::default(),
             samples: Mutex::default(),
             versions: parts.versions,

@@ -70,7 +70,7 @@ pub fn json() -> Result<String, String> {
         info,
         events
     ),
-    components(schemas(Problem, FieldError, Snapshot, JobRemoved, CaughtUp))
+    components(schemas(Problem, FieldError, Snapshot, JobRemoved, Problems, CaughtUp))
 )]
 struct Document;
 
@@ -330,7 +330,7 @@ operation!(
     info, get, path = "/api/v1/info", responses((status = 200, body = Info)));
 operation!(
     /// Events: `snapshot` (Snapshot), `job` (JobSummary), `job-removed` (JobRemoved), `host` (Host),
-    /// `caught-up` (CaughtUp). Only `job` and `job-removed` carry an id; with it (header or `after`)
+    /// `problems` (Problems), `caught-up` (CaughtUp). Only `job` and `job-removed` carry an id; with it (header or `after`)
     /// a stream goes on without a snapshot. Comments are signs of life.
     events, get, path = "/api/v1/events",
     params(("after" = Option<i64>, Query), ("Last-Event-ID" = Option<String>, Header)),

@@ -26,6 +26,7 @@ mod spare;
 mod sse;
 pub mod starter;
 pub mod tls;
+mod trouble;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;

@@ -14,6 +14,7 @@ use hpvm_queue::time::Stamp;
 
 use crate::api::types::{Host, HostState};
 use crate::app::App;
+use crate::trouble;
 
 /// Pace of the samples.
 const SAMPLE_EVERY: Duration = Duration::from_secs(1);
@@ -31,16 +32,20 @@ pub fn start(app: App) -> Result<(), String> {
                 let mut history = app.history.lock().unwrap_or_else(PoisonError::into_inner);
                 history.entry(app.place.host.clone()).or_default().push(sample);
             }
-            match app.slurm {
-                None => show(&app, sample, &mut known),
+            // A queue that has stopped is about to end the server.
+            let said = known.ask(&app.queue);
+            match (&app.slurm, said) {
+                (None, Some(said)) => show(&app, sample, said),
+                (None, None) => {}
                 // Slurm says which hosts there are; of ours we know more than it.
-                Some(_) => app.hosts.send_modify(|hosts| {
+                (Some(_), _) => app.hosts.send_modify(|hosts| {
                     let own = hosts.iter_mut().find(|other| other.name == app.place.host);
                     if let (Some(own), Some(sample)) = (own, sample) {
                         (own.sample, own.last_seen) = (Some(sample), Stamp::now());
                     }
                 }),
             }
+            said.into_iter().for_each(|said| trouble::tell(&app, said.troubles.clone()));
             let now = Instant::now();
             app.wanted.tick(now);
             app.counting.forget(now);
@@ -59,6 +64,8 @@ struct Said {
     reserved: BTreeMap<String, u32>,
     drained: BTreeMap<String, Drained>,
     nodes: Vec<NodeView>,
+    /// What it cannot do.
+    troubles: Vec<String>,
 }
 
 /// The last of it, and the question that has no answer yet.
@@ -75,8 +82,9 @@ impl Known {
             let (tell, told) = channel();
             let look = move |manager: &mut hpvm_queue::manager::Manager| {
                 let (reserved, drained) = (manager.reserved(), manager.drained().clone());
+                let (nodes, troubles) = (manager.nodes(), manager.problems());
                 // The server may have ended meanwhile.
-                let _ = tell.send(Said { reserved, drained, nodes: manager.nodes() });
+                let _ = tell.send(Said { reserved, drained, nodes, troubles });
             };
             queue.send(look).ok()?;
             self.asked = Some(told);
@@ -91,9 +99,8 @@ impl Known {
 }
 
 /// This machine and the hosts that report, as they are now.
-fn show(app: &App, own: Option<HostSample>, known: &mut Known) {
-    // A queue that has stopped is about to end the server.
-    let Some(Said { reserved, drained, nodes }) = known.ask(&app.queue) else { return };
+fn show(app: &App, own: Option<HostSample>, said: &Said) {
+    let Said { reserved, drained, nodes, .. } = said;
     let mut first = Host::up(&app.place.host, app.capacity);
     first.sample = own;
     let mut all = vec![first];

@@ -27,7 +27,7 @@ export interface paths {
         };
         /**
          * Events: `snapshot` (Snapshot), `job` (JobSummary), `job-removed` (JobRemoved), `host` (Host),
-         *     `caught-up` (CaughtUp). Only `job` and `job-removed` carry an id; with it (header or `after`)
+         *     `problems` (Problems), `caught-up` (CaughtUp). Only `job` and `job-removed` carry an id; with it (header or `after`)
          *     a stream goes on without a snapshot. Comments are signs of life.
          */
         get: operations["events"];
@@ -1328,6 +1328,11 @@ export interface components {
             status: number;
             /** @description What kind of error, in a few words that do not change. */
             title: string;
+        };
+        /** @description What the server cannot do now: when a stream begins, and when it has changed. */
+        Problems: {
+            /** @description As in [`Info`]. */
+            problems: string[];
         };
         /** @description A queue. */
         QueueInfo: {

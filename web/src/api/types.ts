@@ -22,6 +22,7 @@ export type MadeToken = Schemas["MadeToken"];
 export type Matrix = Schemas["Matrix"];
 export type Outcome = Schemas["Outcome"];
 export type Problem = Schemas["Problem"];
+export type Problems = Schemas["Problems"];
 export type QueueInfo = Schemas["QueueInfo"];
 export type Queues = Schemas["Queues"];
 export type Rank = Schemas["Rank"];

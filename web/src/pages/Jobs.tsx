@@ -41,8 +41,7 @@ export function Jobs() {
     <div class="fill">
       <h1 class="hidden">Jobs</h1>
       <HintNote name="jobs">
-        Filters are words: state:running user:me name:poisson host:n3. The address keeps them, so a copied link shows the
-        same list.
+        Filters are words: state:running user:me name:poisson host:n3. A copied link shows the same list.
       </HintNote>
       <FilterLine text={text} problem={filter.problem} shown={rows.length} />
       <Trouble error={error} />

@@ -29,8 +29,7 @@ export function Overview() {
     <>
       <h1 class="hidden">Overview</h1>
       <HintNote name="overview">
-        Every second these bars show what the processors do: programs below, the kernel above them. The jobs that run on
-        a host are named over its bars.
+        Each second the bars show what processors do: programs below, the kernel above. Jobs of a host are named over them.
       </HintNote>
       <HostsPart running={running} />
       <div class="columns">

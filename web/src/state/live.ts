@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import { get } from "../api/client";
 import { Stream, type Link } from "../api/stream";
-import type { Host, Info, JobSummary, Snapshot } from "../api/types";
+import type { Host, Info, JobSummary, Problems, Snapshot } from "../api/types";
 import { setServerTime } from "./clock";
 import * as hosts from "./hosts";
 import { busy, setCaughtUp } from "./idle";
@@ -85,7 +85,7 @@ function hear(name: string, data: unknown): void {
     case "host":
       hosts.put(data as Host);
       break;
-    case "caught-up":
-      break;
+    case "problems":
+      if (info.value) info.value = { ...info.value, ...(data as Problems) };
   }
 }

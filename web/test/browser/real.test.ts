@@ -53,6 +53,15 @@ realTest("real: names and output are text, and the policy holds", async ({ page 
   assert.equal(await page.getByText("red", { exact: true }).getAttribute("class"), "f1");
 });
 
+realTest("real: a job that has failed shows why, without a click", async ({ page }, real) => {
+  real.hpvm("submit", "sh", "-c", "echo oops >&2; exit 3");
+  await page.goto(`${real.origin}/jobs/1`);
+  await page.getByText("oops").waitFor();
+  // The other one is a click away, and stays.
+  await page.getByRole("button", { name: /^stdout/ }).click();
+  await page.getByText("Nothing was written.").waitFor();
+});
+
 realTest("real: the server is killed and started again; the page goes on, and the job did", async ({ page }, real) => {
   await page.goto(`${real.origin}/jobs`);
   await idle(page);

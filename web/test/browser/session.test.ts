@@ -27,6 +27,15 @@ browserTest("a used link and a wrong password say so, and what was typed stays",
   errors.length = 0;
 });
 
+browserTest("what the server cannot do shows when it happens, and goes when it is mended", {}, async ({ page, mock, open }) => {
+  await open("/jobs");
+  const told = page.getByRole("status").filter({ hasText: "the disk of /data is full" });
+  mock.events.problems(["the disk of /data is full"]);
+  await told.waitFor();
+  mock.events.problems([]);
+  await told.waitFor({ state: "detached" });
+});
+
 browserTest("signing out in one tab is signing out in all", {}, async ({ page, context, mock, open }) => {
   await open("/");
   const second = await context.newPage();

@@ -53,6 +53,10 @@ export class Events {
     for (const stream of this.open) this.write(stream, { id: undefined, name: "host", data: host });
   }
 
+  problems(problems: string[]): void {
+    for (const stream of this.open) this.write(stream, { id: undefined, name: "problems", data: { problems } });
+  }
+
   /// The network goes: streams break, and new ones are refused until `restore`.
   cut(): void {
     this.down = true;

@@ -9,23 +9,24 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Cell, Paragraph, Row, Table, TableState};
+use ratatui::widgets::{Cell, Paragraph, Row, Table, TableState, Wrap};
 
 use super::model::{Mode, Model, SORTS, used};
-use crate::cluster::list::{printable, where_or_why};
+use crate::cluster::list::{cells, printable, where_or_why};
 
-/// Letters between the brackets of a bar, and on a screen that is too narrow for such bars.
-const BAR: usize = 20;
-const BAR_NARROW: usize = 10;
-/// Columns for a row of a host with the wide bars.
-const WIDE: u16 = 100;
+/// Letters between the brackets of a bar on a screen that has so many columns at least.
+const BARS: [(u16, usize); 3] = [(100, 20), (60, 10), (0, 4)];
+/// Columns for the whole first line.
+const WIDE: u16 = 80;
 /// Longest name of anything in a column; names come from others.
 const NAME_MAX: usize = 30;
+/// Between two columns.
+const SPACING: usize = 2;
 /// Longest text in the last column.
 const LAST_MAX: usize = 300;
 
 // Both fit into 80 columns.
-const KEYS: &str = "arrows choose  / filter  s sort  r reverse  a ended  c cancel  ? help  q quit";
+const KEYS: &str = "q quit  ? help  arrows choose  / filter  s sort  r reverse  a ended  c cancel";
 const HELP: [&str; 5] = [
     "Bars: | is programs, # the kernel; of memory, what is in use.",
     "Filter: state:running user:me name:x host:n1 queue:q id:7; a word alone is",
@@ -69,17 +70,28 @@ pub fn draw(frame: &mut Frame, model: &Model, now: Stamp) {
         Constraint::Fill(1),
         Constraint::Length(1),
         Constraint::Length(most(rank_lines(model, now))),
-        Constraint::Length(if model.mode == Mode::Help { HELP.len() as u16 } else { 1 }),
+        Constraint::Length(if model.mode == Mode::Help {
+            help_lines(frame.area().width)
+        } else {
+            1
+        }),
     ])
     .areas(frame.area());
-    frame.render_widget(head(model), top);
+    frame.render_widget(head(model, top.width), top);
     draw_hosts(frame, hosts, model);
     draw_jobs(frame, jobs, model, now);
     draw_ranks(frame, ranks, model, now);
     frame.render_widget(foot(model), bottom);
 }
 
-fn head(model: &Model) -> Paragraph<'static> {
+/// Lines that the help takes, some of them on several lines of the screen.
+fn help_lines(width: u16) -> u16 {
+    let lines = HELP.iter().map(|line| line.len().div_ceil(usize::from(width.max(1))) as u16);
+    // A line that is broken between words may take one more.
+    lines.map(|lines| if lines > 1 { lines + 1 } else { lines }).sum()
+}
+
+fn head(model: &Model, width: u16) -> Paragraph<'static> {
     if let Some(why) = &model.lost {
         let text = format!("no connection, trying again; what is shown is old: {why}");
         return Paragraph::new(printable(&text, LAST_MAX))
@@ -87,15 +99,19 @@ fn head(model: &Model) -> Paragraph<'static> {
     }
     let sum = |of: fn(&Host) -> u32| model.hosts.iter().map(of).map(u64::from).sum::<u64>();
     let order = if model.reverse { ", reversed" } else { "" };
-    let mut text = format!(
-        "hpvm top   {} of {} processors reserved   running {}   pending {}   held {}   by {}{order}",
-        sum(|host| host.cpus_reserved),
-        sum(|host| host.cpus),
-        model.count(&[State::Running]),
-        model.count(&[State::Pending, State::Submitted]),
-        model.count(&[State::Held]),
-        SORTS[model.sort],
-    );
+    let (reserved, cpus) = (sum(|host| host.cpus_reserved), sum(|host| host.cpus));
+    let running = model.count(&[State::Running]);
+    let pending = model.count(&[State::Pending, State::Submitted]);
+    let (held, by) = (model.count(&[State::Held]), SORTS[model.sort]);
+    let mut text = match width < WIDE {
+        true => format!(
+            "{reserved}/{cpus} used  run {running}  pend {pending}  held {held}  by {by}{order}"
+        ),
+        false => format!(
+            "hpvm top   {reserved} of {cpus} processors reserved   running {running}   pending {pending}   held {held}   \
+             by {by}{order}"
+        ),
+    };
     if !model.filter.text.is_empty() {
         text += &format!("   filter {}", model.filter.text);
     }
@@ -116,37 +132,74 @@ fn foot(model: &Model) -> Paragraph<'static> {
             Paragraph::new(format!("filter: {text}_   (Enter applies it, Esc leaves it)"))
         }
         Mode::Filter(text) => Paragraph::new(format!("filter: {text}_   {}", model.message)),
-        Mode::Help => Paragraph::new(HELP.join("\n")),
+        Mode::Help => Paragraph::new(HELP.join("\n")).wrap(Wrap { trim: true }),
         Mode::List if model.message.is_empty() => Paragraph::new(KEYS).style(dim()),
         Mode::List => Paragraph::new(printable(&model.message, LAST_MAX)).style(reversed),
     }
 }
 
-/// A table with columns as wide as their widest cells; the last one takes the rest.
-fn table<const N: usize>(heads: [&str; N], rows: Vec<([String; N], Vec<Style>)>) -> Table<'static> {
-    let width = |column: usize| {
-        let cells = rows.iter().map(|(row, _)| row[column].chars().count());
-        let widest = cells.chain([heads[column].len()]).max().unwrap_or(0);
-        Constraint::Length(u16::try_from(widest).unwrap_or(u16::MAX))
+/// What a table may leave out, and may cut.
+struct Room<'a> {
+    width: u16,
+    /// Heads of the columns that go where not all have room, the first ones first.
+    spare: &'a [&'a str],
+    /// So much of the last column is of use, though it may hold more.
+    last: usize,
+}
+
+/// A table with columns as wide as their widest cells; the last one takes the rest. Others are whole or not there: half
+/// a number would be read as another one.
+fn table<const N: usize>(
+    room: &Room<'_>,
+    heads: [&str; N],
+    rows: Vec<([String; N], Vec<Style>)>,
+) -> Table<'static> {
+    let widest = |column: usize| {
+        let widths = rows.iter().map(|(row, _)| cells(&row[column]));
+        let widest = widths.chain([heads[column].len()]).max().unwrap_or(0);
+        if column + 1 == N { widest.min(room.last) } else { widest }
     };
-    let widths: Vec<Constraint> = (0..N - 1).map(width).chain([Constraint::Fill(1)]).collect();
+    let widths: Vec<usize> = (0..N).map(widest).collect();
+    let kept = fitting(&heads, &widths, room);
+    let length = |column: &usize| match column + 1 == N {
+        true => Constraint::Fill(1),
+        false => Constraint::Length(u16::try_from(widths[*column]).unwrap_or(u16::MAX)),
+    };
     let styled = |(row, styles): ([String; N], Vec<Style>)| {
-        let cells = row.into_iter().zip(styles.into_iter().chain(std::iter::repeat(Style::new())));
-        Row::new(cells.map(|(text, style)| Cell::new(text).style(style)))
+        let cell = |column: &usize| {
+            Cell::new(row[*column].clone()).style(styles.get(*column).copied().unwrap_or_default())
+        };
+        Row::new(kept.iter().map(cell).collect::<Vec<_>>())
     };
-    Table::new(rows.into_iter().map(styled).collect::<Vec<_>>(), widths)
-        .header(Row::new(heads.map(str::to_owned)).style(dim()))
-        .column_spacing(2)
+    Table::new(rows.into_iter().map(styled).collect::<Vec<_>>(), kept.iter().map(length))
+        .header(Row::new(kept.iter().map(|column| heads[*column].to_owned())).style(dim()))
+        .column_spacing(SPACING as u16)
         .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED))
 }
 
+/// The columns for which there is room.
+fn fitting(heads: &[&str], widths: &[usize], room: &Room<'_>) -> Vec<usize> {
+    let mut kept: Vec<usize> = (0..heads.len()).collect();
+    let takes = |kept: &[usize]| kept.iter().map(|column| widths[*column] + SPACING).sum::<usize>();
+    for spare in room.spare {
+        if takes(&kept) <= usize::from(room.width) + SPACING {
+            break;
+        }
+        kept.retain(|column| heads[*column] != *spare);
+    }
+    kept
+}
+
 fn draw_hosts(frame: &mut Frame, area: Rect, model: &Model) {
-    let length = if area.width < WIDE { BAR_NARROW } else { BAR };
+    let length =
+        BARS.iter().find(|(width, _)| area.width >= *width).map_or(0, |(_, length)| *length);
+    let spare = ["NETWORK", "RESERVED", "LOAD", "GPU", "STATE", "MEMORY"];
+    let room = Room { width: area.width, spare: &spare, last: usize::MAX };
     let rows = model.hosts.iter().map(|host| host_row(host, length));
     // Hardly any host has graphics processors: no column then.
     if model.hosts.iter().all(|host| gpus(host).is_none()) {
         let heads = ["HOST", "STATE", "RESERVED", "CPU", "MEMORY", "LOAD", "NETWORK"];
-        return frame.render_widget(table(heads, rows.collect()), area);
+        return frame.render_widget(table(&room, heads, rows.collect()), area);
     }
     let heads = ["HOST", "STATE", "RESERVED", "CPU", "MEMORY", "GPU", "LOAD", "NETWORK"];
     let wider = rows.zip(&model.hosts).map(|((row, mut styles), host)| {
@@ -155,7 +208,7 @@ fn draw_hosts(frame: &mut Frame, area: Rect, model: &Model) {
         styles.push(Style::new().fg(Color::Magenta));
         ([name, state, reserved, cpu, memory, gpu, load, network], styles)
     });
-    frame.render_widget(table(heads, wider.collect()), area);
+    frame.render_widget(table(&room, heads, wider.collect()), area);
 }
 
 /// The graphics processors of a host: how busy in the mean of those that say it, and their memory.
@@ -226,7 +279,9 @@ fn draw_jobs(frame: &mut Frame, area: Rect, model: &Model, now: Stamp) {
     let selected = model.selected(now).map(|job| job.id);
     let at = shown.iter().position(|job| Some(job.id) == selected);
     let mut state = TableState::new().with_selected(at);
-    frame.render_stateful_widget(table(heads, rows), area, &mut state);
+    let spare = ["LIMIT", "USER", "RANKS", "HOSTS (REASON)", "TIME"];
+    let room = Room { width: area.width, spare: &spare, last: 10 };
+    frame.render_stateful_widget(table(&room, heads, rows), area, &mut state);
 }
 
 fn job_row(job: &JobSummary, now: Stamp) -> ([String; 8], Vec<Style>) {
@@ -278,7 +333,9 @@ fn draw_ranks(frame: &mut Frame, area: Rect, model: &Model, now: Stamp) {
     });
     frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), findings);
     let heads = ["RANK", "HOST", "PROCESS", "STATE", "SENT", "SINCE", "WAITS FOR"];
-    frame.render_widget(table(heads, ranks.ranks.iter().map(rank_row).collect()), rows);
+    let spare = ["PROCESS", "HOST", "SINCE", "SENT"];
+    let room = Room { width: rows.width, spare: &spare, last: 10 };
+    frame.render_widget(table(&room, heads, ranks.ranks.iter().map(rank_row).collect()), rows);
 }
 
 fn none_in_mpi(ranks: &Ranks) -> &'static str {
@@ -307,7 +364,7 @@ fn rank_row(rank: &Rank) -> ([String; 7], Vec<Style>) {
 
 #[cfg(test)]
 mod tests {
-    use super::{bar, bytes, gpus};
+    use super::{Room, bar, bytes, fitting, gpus};
     use hpvm_monitor::{Gpu, HostSample};
     use hpvm_queue::policy::Resources;
     use hpvm_serve::api::types::Host;
@@ -329,6 +386,20 @@ mod tests {
         assert_eq!(gpus(&host(&[])), None);
         assert_eq!(gpus(&host(&[Some(1.0), Some(0.5), None])).unwrap(), " 75 % 18.0 GiB");
         assert_eq!(gpus(&host(&[None])).unwrap(), "  -  6.0 GiB");
+    }
+
+    #[test]
+    fn columns_are_whole_or_not_there() {
+        let heads = ["JOB", "NAME", "TIME", "HOSTS"];
+        let kept = |width| {
+            let room = Room { width, spare: &["TIME", "HOSTS"], last: 9 };
+            fitting(&heads, &[3, 7, 8, 9], &room)
+        };
+        assert_eq!(kept(33), [0, 1, 2, 3]);
+        assert_eq!(kept(32), [0, 1, 3]);
+        assert_eq!(kept(23), [0, 1, 3]);
+        assert_eq!(kept(22), [0, 1]);
+        assert_eq!(kept(0), [0, 1], "what is no spare is cut");
     }
 
     #[test]

@@ -19,7 +19,7 @@ use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use serde_json::json;
 
-use super::{json_flag, server};
+use super::{json_flag, list, server};
 use filter::Filter;
 use model::{Model, News, SORTS};
 
@@ -172,9 +172,25 @@ fn frame(model: &Model, now: Stamp) -> Result<String, String> {
 fn text(buffer: &Buffer) -> String {
     let mut out = String::new();
     for line in buffer.content().chunks(usize::from(buffer.area().width)) {
-        let letters: String = line.iter().map(ratatui::buffer::Cell::symbol).collect();
+        let (mut letters, mut column) = (String::new(), 0);
+        // A letter that takes two cells stands in the first of them.
+        while let Some(cell) = line.get(column) {
+            letters += cell.symbol();
+            column += list::cells(cell.symbol()).max(1);
+        }
         out += letters.trim_end();
         out.push('\n');
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_letters_stand_together() {
+        let line = "名前 🚀 x";
+        assert_eq!(text(&Buffer::with_lines([line, "plain"])), format!("{line}\nplain\n"));
+    }
 }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::confine::{self, Confinement};
+use super::confine::{self, Confinement, Told};
 use super::{Driver, Embedded, Standing};
 use crate::attempt::Attempt;
-use crate::job::{Job, JobId, Outcome, Share};
+use crate::job::{Job, JobId, Outcome, OutcomeKind, Share};
 use crate::node::Fleet;
 use crate::stepd::family;
 
@@ -19,10 +19,17 @@ pub struct Cluster {
     pub fleet: Fleet,
     /// Ranks here of jobs that have their supervisors elsewhere.
     confined: BTreeMap<Attempt, Confinement>,
-    /// What ended some of those.
-    told: Arc<Mutex<BTreeMap<Attempt, Outcome>>>,
+    /// What is known of some of those.
+    told: Arc<Mutex<BTreeMap<Attempt, Known>>>,
     /// When jobs were first seen to have ended whose other hosts may tell why. Clocks of hosts differ.
     ended: BTreeMap<Attempt, Instant>,
+}
+
+/// What was told of ranks here.
+#[derive(Debug, Default)]
+struct Known {
+    ended: Option<Outcome>,
+    if_fails: Option<Outcome>,
 }
 
 /// So long after the end of a job another host may tell that it was the one to end it.
@@ -42,8 +49,13 @@ impl Cluster {
             return;
         }
         let list = Arc::clone(&self.told);
-        let tell = move |outcome| {
-            list.lock().unwrap_or_else(PoisonError::into_inner).insert(id, outcome);
+        let tell = move |told| {
+            let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = list.entry(id).or_default();
+            match told {
+                Told::Ended(outcome) => known.ended = Some(outcome),
+                Told::Refused(outcome) => known.if_fails = Some(outcome),
+            }
         };
         // Tried again at the next look.
         self.confined
@@ -53,8 +65,18 @@ impl Cluster {
     /// Why one of its further hosts has ended the job, if one has.
     fn reason(&mut self, job: &Job) -> Option<Outcome> {
         let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let here = told.get(&job.attempt()).cloned();
+        let here = told.get(&job.attempt()).and_then(|known| known.ended.clone());
         here.or_else(|| self.fleet.end_elsewhere(job)).filter(confine::is_reason)
+    }
+
+    /// How a job that has failed by itself has ended, by what one of its further hosts was asked for in vain.
+    fn refusal(&self, job: &Job, outcome: &Outcome) -> Option<Outcome> {
+        if !matches!(outcome.kind, OutcomeKind::Exit | OutcomeKind::Signal) {
+            return None;
+        }
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let here = told.get(&job.attempt()).and_then(|known| known.if_fails.clone());
+        here.or_else(|| self.fleet.if_fails(job)).filter(confine::is_reason)
     }
 
     /// How a job of several hosts stands, with regard to what its further hosts tell.
@@ -66,6 +88,9 @@ impl Cluster {
             }
             (Standing::Ended(_, at), Some(reason)) => Standing::Ended(reason, at),
             (Standing::Ended(outcome, at), None) => {
+                if let Some(refusal) = self.refusal(job, &outcome) {
+                    return Standing::Ended(refusal, at);
+                }
                 let seen = *self.ended.entry(job.attempt()).or_insert_with(Instant::now);
                 match seen.elapsed() < TELLS_WITHIN {
                     true => Standing::Later("its hosts may tell why it has ended".into()),

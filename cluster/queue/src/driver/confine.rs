@@ -11,12 +11,12 @@ use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::embedded::{Settings, account_for, processors_on};
 use crate::job::{Job, Outcome, OutcomeKind};
 use crate::processors;
-use crate::stepd::cgroup::{self, Bounds, Group};
+use crate::stepd::cgroup::{self, Bounds, Group, Used};
 use crate::stepd::{family, over, record};
 use hpvm_launch::executor::guardian;
 use hpvm_launch::place::affinity::{self, KernelSet};
@@ -41,6 +41,15 @@ pub fn is_reason(outcome: &Outcome) -> bool {
     matches!(outcome.kind, FailedToStart | MemoryLimit | ProcessLimit)
 }
 
+/// What is told of ranks that are confined, each at most once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// They were ended, for this reason.
+    Ended(Outcome),
+    /// The kernel has refused them what they may not have, and they go on. Should the job fail, it has ended so.
+    Refused(Outcome),
+}
+
 /// Ranks that are confined as long as it is there. When it is dropped they go on, and the kernel keeps what it keeps.
 #[derive(Debug)]
 pub struct Confinement {
@@ -50,12 +59,11 @@ pub struct Confinement {
 }
 
 impl Confinement {
-    /// Confines what the job has on this host, also what of it is there already. `told` is called once at most, when a
-    /// limit has ended it.
+    /// Confines what the job has on this host, also what of it is there already. `told` is called by a thread of its own.
     pub fn start(
         place: &Settings,
         job: &Job,
-        told: impl FnOnce(Outcome) + Send + 'static,
+        told: impl Fn(Told) + Send + 'static,
     ) -> io::Result<Confinement> {
         let (mark, host) = (place.mark(job.attempt()), place.host.clone());
         let own = hpvm_os::user();
@@ -77,8 +85,8 @@ impl Confinement {
         let bound = processors::kernel_set(&processors);
         let listener = confine::listen(&mark, &host)?;
         let (read, stop) = sys::pipe()?;
-        let agents = BTreeMap::new();
-        let mut confined = Confined { host, user, bounds, group, bound, agents };
+        let (agents, stalls, began) = (BTreeMap::new(), over::Stalls::default(), Instant::now());
+        let mut confined = Confined { host, user, bounds, group, bound, agents, stalls, began };
         let body = move || {
             // Of an hpvm before us that has ended, or that did not answer. Anybody may have the mark in their
             // environment, and what they use is not the job's.
@@ -107,11 +115,13 @@ struct Confined {
     bound: Option<KernelSet>,
     /// Processes from which all others descend, with the times of their start.
     agents: BTreeMap<i32, u64>,
+    stalls: over::Stalls,
+    began: Instant,
 }
 
 impl Confined {
-    fn run(&mut self, listener: &UnixListener, stop: &OwnedFd, told: impl FnOnce(Outcome)) {
-        let mut told = Some(told);
+    fn run(&mut self, listener: &UnixListener, stop: &OwnedFd, told: impl Fn(Told)) {
+        let (mut ended, mut refused) = (false, false);
         let looks = self.bounds.memory.is_some() || self.bounds.processes.is_some();
         loop {
             let input = libc::POLLIN;
@@ -125,10 +135,16 @@ impl Confined {
                 return;
             }
             self.answer(listener);
-            if let Some(outcome) = told.as_ref().and_then(|_| self.over()) {
+            let used = self.group.as_ref().map(Group::used).unwrap_or_default();
+            if let (false, Some(limit)) = (refused || !used.out_of_processes, self.bounds.processes)
+            {
+                refused = true;
+                told(Told::Refused(self.here(over::refused_processes(limit))));
+            }
+            if let (false, Some(outcome)) = (ended, self.over(used)) {
+                ended = true;
                 self.kill();
-                let outcome = self.here(outcome);
-                told.take().into_iter().for_each(|told| told(outcome.clone()));
+                told(Told::Ended(self.here(outcome)));
             }
         }
     }
@@ -169,17 +185,25 @@ impl Confined {
     }
 
     /// Which limit they have gone beyond, if one.
-    fn over(&mut self) -> Option<Outcome> {
-        let used = self.group.as_ref().map(Group::used).unwrap_or_default();
+    fn over(&mut self, used: Used) -> Option<Outcome> {
         if let Some(limit) = self.bounds.memory.filter(|_| used.out_of_memory) {
             return Some(over::refused_memory(limit));
         }
         let members = self.members();
-        let memory = |limit| over::memory(family::memory_of_all(&members), limit);
-        // What the kernel refuses is no more than the limit.
-        let processes = |limit| over::processes(family::tasks_of_all(&members), limit);
-        let Bounds { memory: most, processes: many, .. } = self.bounds;
-        most.and_then(memory).or_else(|| many.and_then(processes))
+        // What the kernel keeps is not looked at: it counts otherwise. It does for those who are in the group.
+        let group =
+            self.group.as_ref().filter(|group| self.agents.keys().all(|pid| group.holds(*pid)));
+        let (memory, processes) =
+            group.map_or((false, false), |group| (group.bounds_memory, group.bounds_processes));
+        if let (Some(group), Some(limit)) = (group.filter(|_| memory), self.bounds.memory)
+            && self.stalls.see(group.pressure(), limit, self.began.elapsed())
+        {
+            return Some(over::starved(limit));
+        }
+        let most = self.bounds.memory.filter(|_| !memory);
+        let many = self.bounds.processes.filter(|_| !processes);
+        most.and_then(|limit| over::memory(family::memory_of_all(&members), limit))
+            .or_else(|| over::processes(family::tasks_of_all(&members), many?))
     }
 
     /// An outcome that says that it was here.

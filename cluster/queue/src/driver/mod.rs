@@ -7,7 +7,7 @@ mod embedded;
 mod watch;
 
 pub use cluster::Cluster;
-pub use confine::Confinement;
+pub use confine::{Confinement, Told};
 pub use embedded::{Embedded, Settings, account_for, account_of, marks_of, processors_on, turn_of};
 
 use crate::attempt::Attempt;

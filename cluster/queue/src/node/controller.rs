@@ -23,6 +23,8 @@ struct Wish {
     cancel: Option<String>,
     /// What the host has last said of it.
     said: Option<Said>,
+    /// How the host has told that it has ended, should it fail.
+    if_fails: Option<Outcome>,
     /// Why it is lost.
     lost: Option<String>,
 }
@@ -99,7 +101,8 @@ impl Controller {
         let id = work.job.attempt();
         if !self.wishes.contains_key(&id) {
             self.version.number += 1;
-            self.wishes.insert(id, Wish { work, cancel: None, said: None, lost: None });
+            self.wishes
+                .insert(id, Wish { work, cancel: None, said: None, if_fails: None, lost: None });
         }
     }
 
@@ -189,7 +192,19 @@ impl Controller {
                 _ => {}
             }
         }
+        for told in &report.jobs {
+            let Some(wish) = self.wishes.get_mut(&told.job) else { continue };
+            if wish.if_fails != told.if_fails {
+                wish.if_fails.clone_from(&told.if_fails);
+                news.insert(told.job.job);
+            }
+        }
         Ok(news.into_iter().collect())
+    }
+
+    /// How a job has ended, should it fail, as the host has told of its part.
+    pub fn if_fails(&self, id: Attempt) -> Option<Outcome> {
+        self.wishes.get(&id)?.if_fails.clone()
     }
 
     /// How the host has told that a job, or its part of one, has ended.
@@ -231,7 +246,11 @@ mod tests {
     fn report(number: u64, jobs: &[(JobId, Said)]) -> Report {
         let jobs = jobs
             .iter()
-            .map(|(job, said)| Told { job: Attempt::first(*job), said: said.clone() })
+            .map(|(job, said)| Told {
+                job: Attempt::first(*job),
+                said: said.clone(),
+                if_fails: None,
+            })
             .collect();
         Report { identity: "a".into(), session: 1, number, jobs, ..Report::default() }
     }
@@ -269,6 +288,19 @@ mod tests {
         let before = controller.version();
         controller.forget(FIRST);
         assert!(controller.version() > before && controller.orders().jobs.is_empty());
+    }
+
+    #[test]
+    fn how_a_job_has_ended_if_it_fails_is_news_and_no_end() {
+        let mut controller = controller();
+        assert_eq!(controller.report(&report(1, &[(1, Said::Runs)]), NOW, 10), Ok(vec![1]));
+        let mut more = report(2, &[(1, Said::Runs)]);
+        let refusal = Outcome::of(OutcomeKind::ProcessLimit);
+        more.jobs[0].if_fails = Some(refusal.clone());
+        assert_eq!(controller.report(&more, NOW, 10), Ok(vec![1]));
+        assert_eq!((controller.end_of(FIRST), controller.if_fails(FIRST)), (None, Some(refusal)));
+        assert_eq!(controller.standing(FIRST, NOW, 300), Standing::Runs);
+        assert_eq!(controller.report(&Report { number: 3, ..more }, NOW, 10), Ok(vec![]));
     }
 
     #[test]

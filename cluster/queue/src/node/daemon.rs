@@ -44,6 +44,8 @@ struct Held {
     cancelled: Option<String>,
     /// The server does not want it here any more.
     unwanted: bool,
+    /// Of a part: how the job has ended, should it fail.
+    if_fails: Option<Outcome>,
 }
 
 /// See the module.
@@ -146,6 +148,14 @@ impl Daemon {
         }
     }
 
+    /// The ranks here of a job that has its supervisor elsewhere go on without what they were refused: how the job
+    /// has ended, should it fail.
+    pub fn part_refused(&mut self, id: Attempt, outcome: Outcome) {
+        if let Some(job) = self.jobs.get_mut(&id).filter(|job| job.part) {
+            job.if_fails = Some(outcome);
+        }
+    }
+
     /// All output of a job that has ended was sent, or what of it could not be.
     pub fn sent(&mut self, id: Attempt, trouble: Option<String>) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
@@ -225,12 +235,17 @@ impl Daemon {
             Phase::Later(text) | Phase::Unread(text) => Said::Later(text.clone()),
             Phase::Ended(outcome, at) => Said::Ended(outcome.clone(), *at),
         };
+        let told = |(id, job): (&Attempt, &Held)| Told {
+            job: *id,
+            said: said(job),
+            if_fails: job.if_fails.clone(),
+        };
         Report {
             identity: self.identity.clone(),
             session: self.session,
             number: self.number,
             seen: self.seen,
-            jobs: self.jobs.iter().map(|(id, job)| Told { job: *id, said: said(job) }).collect(),
+            jobs: self.jobs.iter().map(told).collect(),
             newest: None,
             processors: String::new(),
         }
@@ -238,7 +253,7 @@ impl Daemon {
 }
 
 fn held(part: bool, phase: Phase) -> Held {
-    Held { part, phase, cancelled: None, unwanted: false }
+    Held { part, phase, cancelled: None, unwanted: false, if_fails: None }
 }
 
 fn remember(forgotten: &mut BTreeSet<Attempt>, id: Attempt) {
@@ -308,6 +323,21 @@ mod tests {
         assert_eq!(daemon.orders(&orders(6, &[(7, None)])), []);
         assert!(matches!(&said(&mut daemon)[..], [Said::Ended(outcome, _)]
             if outcome.kind == OutcomeKind::NodeLost));
+    }
+
+    #[test]
+    fn what_ranks_were_refused_is_told_while_their_job_goes_on() {
+        let mut daemon = Daemon::new("a".into(), 1, BTreeSet::new());
+        let mut orders = orders(1, &[(7, None), (8, None)]);
+        orders.jobs[0].work.iter_mut().for_each(|work| work.part = true);
+        daemon.orders(&orders);
+        let refusal = Outcome::of(OutcomeKind::ProcessLimit).with("more than 60");
+        // Of the other one its supervisor here tells.
+        [7, 8].into_iter().for_each(|id| daemon.part_refused(a(id), refusal.clone()));
+        let jobs = daemon.report().jobs;
+        let told = |told: &Told| (told.said.clone(), told.if_fails.clone());
+        assert_eq!(told(&jobs[0]), (Said::Runs, Some(refusal)));
+        assert_eq!(told(&jobs[1]), (Said::Runs, None));
     }
 
     #[test]

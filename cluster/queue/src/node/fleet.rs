@@ -356,6 +356,13 @@ impl Fleet {
         further.filter_map(of).next()
     }
 
+    /// How it has ended, should it fail, as those hosts have told.
+    pub fn if_fails(&self, job: &Job) -> Option<Outcome> {
+        let further = job.allocation.iter().skip(1);
+        let of = |share: &Share| self.nodes.get(&share.host)?.controller.if_fails(job.attempt());
+        further.filter_map(of).next()
+    }
+
     pub fn cancel(&mut self, job: &Job, by: &str) {
         let host = job.first_host().unwrap_or_default();
         self.order(host, |controller| controller.cancel(job.attempt(), by));

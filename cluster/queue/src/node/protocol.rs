@@ -128,6 +128,9 @@ pub struct Newest {
 pub struct Told {
     pub job: Attempt,
     pub said: Said,
+    /// Of ranks whose supervisor is elsewhere: how their job has ended, should it fail by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub if_fails: Option<Outcome>,
 }
 
 /// See [`Told`].

@@ -39,6 +39,17 @@ pub struct Used {
     pub out_of_processes: bool,
 }
 
+/// How a group gets on with its memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Pressure {
+    /// For how much of the last ten seconds nothing in it ran for want of memory, in percent.
+    pub stalled: f64,
+    /// Bytes that the kernel cannot push out, without swap: those of processes, and of files in memory.
+    pub kept: u64,
+    /// How many pages of files were ever read again soon after they had been pushed out.
+    pub fetched_again: u64,
+}
+
 /// What a group is held to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
@@ -217,6 +228,20 @@ impl Group {
         }
     }
 
+    /// How it gets on with its memory. What the kernel does not tell is 0.
+    pub fn pressure(&self) -> Pressure {
+        let read = |file: &str| fs::read_to_string(self.path.join(file)).unwrap_or_default();
+        let (stat, stalls) = (read("memory.stat"), read("memory.pressure"));
+        let full = stalls.lines().find_map(|line| line.strip_prefix("full avg10="));
+        let stalled = full.and_then(|full| full.split(' ').next()?.parse().ok());
+        let of = |name| field(&stat, name).unwrap_or(0);
+        Pressure {
+            stalled: stalled.unwrap_or(0.0),
+            kept: of("anon").saturating_add(of("shmem")),
+            fetched_again: of("workingset_refault_file"),
+        }
+    }
+
     /// Ends all processes in it, and removes it; false when one hangs in the kernel.
     pub fn end(&self) -> bool {
         end(&self.path)
@@ -360,6 +385,20 @@ mod tests {
         let (_dir, home) = group(&[("memory.events", "oom 1\noom_kill 0\n")]);
         let used = Group::make(&home, "q-7", &Bounds::default()).unwrap().used();
         assert_eq!(used, Used::default());
+    }
+
+    #[test]
+    fn how_it_gets_on_with_its_memory() {
+        let text = "some avg10=9.00 avg60=1.00 avg300=0.00 total=7\nfull avg10=81.25 avg60=0.00 avg300=0.00 total=5\n";
+        let stat = "anon 4096\nfile 9000\nanon_thp 7\nshmem 8192\nworkingset_refault_anon 1\n\
+                    workingset_refault_file 33\n";
+        let pressure = |files: &[(&str, &str)]| {
+            let (_dir, home) = group(files);
+            Group::make(&home, "q-7", &Bounds::default()).unwrap().pressure()
+        };
+        let all = Pressure { stalled: 81.25, kept: 12288, fetched_again: 33 };
+        assert_eq!(pressure(&[("memory.pressure", text), ("memory.stat", stat)]), all);
+        assert_eq!(pressure(&[("memory.pressure", "")]), Pressure::default());
     }
 
     /// On the kernel's own files, where this process may make groups.

@@ -32,6 +32,8 @@ use record::{Claim, End, Folder, Launch, Lock, Record};
 
 /// How often the memory and the processes of a job with a limit are looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// The same where the kernel keeps its limits: whether the job gets any further.
+const STILL_EVERY: Duration = Duration::from_secs(1);
 /// How often a full disk is tried again.
 const DISK_EVERY: Duration = Duration::from_millis(200);
 /// How long the end of a job waits for a full disk to take the last of its output.
@@ -145,6 +147,7 @@ struct Step<'a> {
     began: Instant,
     peak: u64,
     looked: Instant,
+    stalls: over::Stalls,
 }
 
 impl<'a> Step<'a> {
@@ -204,6 +207,7 @@ impl<'a> Step<'a> {
             began: now,
             peak: 0,
             looked: now,
+            stalls: over::Stalls::default(),
         })
     }
 
@@ -247,8 +251,8 @@ impl<'a> Step<'a> {
         let now = self.began.elapsed();
         let mut limit = self.course.next().map(|at| at.saturating_sub(now));
         let mut at_most = |time: Duration| limit = Some(limit.map_or(time, |l| l.min(time)));
-        if self.looks_at_memory() || self.looks_at_processes() {
-            at_most(LOOK_EVERY.saturating_sub(self.looked.elapsed()));
+        if let Some(every) = self.looks_every() {
+            at_most(every.saturating_sub(self.looked.elapsed()));
         }
         if self.pumps.iter().any(|pump| pump.waiting.is_some()) {
             at_most(DISK_EVERY);
@@ -302,10 +306,18 @@ impl<'a> Step<'a> {
         self.order.max_processes.is_some() && !kernel
     }
 
-    /// Looks whether the job keeps the limits that the kernel does not keep for it.
+    /// How often limits are to be looked at, if at all.
+    fn looks_every(&self) -> Option<Duration> {
+        match self.looks_at_memory() || self.looks_at_processes() {
+            true => Some(LOOK_EVERY),
+            false => self.order.memory_bytes.map(|_| STILL_EVERY),
+        }
+    }
+
+    /// Looks whether the job keeps the limits that the kernel does not keep for it, and gets on within those that it does.
     fn look(&mut self) {
-        let looks = self.looks_at_memory() || self.looks_at_processes();
-        if !looks || self.status.is_some() || self.looked.elapsed() < LOOK_EVERY {
+        let due = self.looks_every().is_some_and(|every| self.looked.elapsed() >= every);
+        if !due || self.status.is_some() {
             return;
         }
         self.looked = Instant::now();
@@ -319,7 +331,12 @@ impl<'a> Step<'a> {
     }
 
     fn over_memory(&mut self) -> Option<Outcome> {
-        let limit = self.order.memory_bytes.filter(|_| self.looks_at_memory())?;
+        let limit = self.order.memory_bytes?;
+        if !self.looks_at_memory() {
+            let seen = self.group.as_ref().map(Group::pressure).unwrap_or_default();
+            let still = self.stalls.see(seen, limit, self.began.elapsed());
+            return still.then(|| over::starved(limit));
+        }
         let used = family::memory();
         self.peak = self.peak.max(used);
         over::memory(used, limit)

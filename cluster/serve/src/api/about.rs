@@ -13,6 +13,7 @@ use super::types::{Host, HostState, Hosts, Info, Limits, QueueInfo, Queues};
 use crate::app::App;
 use crate::auth::Who;
 use crate::problem::Problem;
+use crate::trouble;
 use hpvm_monitor::{Gpu, HostSample, Series};
 use hpvm_queue::check::{ARRAY_MAX, QUEUE, SCRIPT_MAX};
 use hpvm_queue::job::State as JobState;
@@ -76,8 +77,7 @@ pub async fn all_queues(app: &App) -> Result<Json<Queues>, Problem> {
 }
 
 pub async fn info(State(app): State<App>, _: Who) -> Result<Json<Info>, Problem> {
-    let mut problems = app.ask(|manager| Ok(manager.problems())).await?;
-    problems.extend(app.starts.failed());
+    let problems = trouble::all(&app).await?;
     Ok(Json(Info {
         version: env!("CARGO_PKG_VERSION").into(),
         mode: if app.slurm.is_some() { "slurm" } else { "embedded" }.into(),
@@ -96,7 +96,7 @@ pub async fn info(State(app): State<App>, _: Who) -> Result<Json<Info>, Problem>
 
 /// Open to everybody who can connect: says nothing but that the server works.
 pub async fn health(State(app): State<App>) -> Result<&'static str, Problem> {
-    let problems = app.ask(|manager| Ok(manager.problems())).await?;
+    let problems = trouble::own(&app).await?;
     match problems.is_empty() {
         true => Ok("ok\n"),
         false => Err(Problem::new(
@@ -115,8 +115,8 @@ pub async fn document(_: Who) -> Result<Response, Problem> {
 /// For Prometheus.
 pub async fn metrics(State(app): State<App>, _: Who) -> Result<Response, Problem> {
     let counts = app.read(|store| store.counts()).await?;
-    let (reserved, problems) =
-        app.ask(|manager| Ok((manager.reserved(), manager.problems().len()))).await?;
+    let reserved = app.ask(|manager| Ok(manager.reserved())).await?;
+    let problems = trouble::own(&app).await?.len();
     let mut text = Exposition::default();
     let plain = |value: f64| vec![(String::new(), value)];
     let states = counts

@@ -17,12 +17,13 @@ use tokio::time::Instant;
 
 use super::extract::Params;
 use super::output::HEARTBEAT;
-use super::types::{CaughtUp, Snapshot};
+use super::types::{CaughtUp, Problems, Snapshot};
 use crate::app::App;
 use crate::auth::Who;
 use crate::hosts::Shown;
 use crate::problem::Problem;
 use crate::sse;
+use crate::trouble::Sentences;
 use hpvm_queue::job::State as JobState;
 use hpvm_queue::store::list::Filter;
 use hpvm_queue::store::outbox::{Happened, KEPT};
@@ -47,6 +48,7 @@ struct Listener {
     who: Who,
     live: broadcast::Receiver<Arc<Happened>>,
     hosts: watch::Receiver<Shown>,
+    troubles: watch::Receiver<Sentences>,
     access: watch::Receiver<u64>,
     /// What is to be sent before anything live.
     waiting: VecDeque<Bytes>,
@@ -65,10 +67,13 @@ pub async fn events(
     let last = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse().ok());
     // First, so that nothing falls between the backlog and what comes.
     let (live, hosts) = (app.events.subscribe(), app.hosts.subscribe());
-    let access = app.access.subscribe();
+    let (access, mut troubles) = (app.access.subscribe(), app.troubles.subscribe());
+    // It may have changed since this page or command asked.
+    troubles.mark_changed();
     let waiting = VecDeque::new();
     let spoke = Instant::now();
-    let mut listener = Listener { app, who, live, hosts, access, waiting, cursor: 0, spoke };
+    let mut listener =
+        Listener { app, who, live, hosts, troubles, access, waiting, cursor: 0, spoke };
     match last.or(params.after) {
         Some(cursor) => {
             listener.cursor = cursor;
@@ -175,6 +180,11 @@ impl Listener {
                 changed = self.hosts.changed() => {
                     changed.ok()?;
                     self.waiting.push_back(self.hosts.borrow_and_update().events());
+                },
+                changed = self.troubles.changed() => {
+                    changed.ok()?;
+                    let problems = self.troubles.borrow_and_update().to_vec();
+                    self.waiting.push_back(control("problems", &Problems { problems }));
                 },
                 // Whose session, token or rights are gone hears nothing more.
                 () = access_news(&mut self.access) => {

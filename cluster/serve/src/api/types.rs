@@ -529,6 +529,13 @@ pub struct JobRemoved {
     pub id: i64,
 }
 
+/// What the server cannot do now: when a stream begins, and when it has changed.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, ToSchema)]
+pub struct Problems {
+    /// As in [`Info`].
+    pub problems: Vec<String>,
+}
+
 /// From here on events are live.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, ToSchema)]
 pub struct CaughtUp {

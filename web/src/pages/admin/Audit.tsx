@@ -26,9 +26,9 @@ export function Audit() {
             <tr>
               <th scope="col">When</th>
               <th scope="col">User</th>
-              <th scope="col">From</th>
               <th scope="col">What</th>
               <th scope="col">On</th>
+              <th scope="col">From</th>
             </tr>
           </thead>
           <tbody>
@@ -38,9 +38,9 @@ export function Audit() {
                   <When at={entry.at} />
                 </td>
                 <td>{entry.user}</td>
-                <td>{entry.origin}</td>
                 <td>{entry.action}</td>
                 <td>{entry.target}</td>
+                <td>{entry.origin}</td>
               </tr>
             ))}
           </tbody>

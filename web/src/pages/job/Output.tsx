@@ -17,7 +17,10 @@ import { address, askedRank, setParameter } from "../../state/route";
 const LINE = 18;
 
 export function OutputTab({ job }: { job: Job }) {
-  const stream: StreamName = address.value.searchParams.get("stream") === "stderr" ? "stderr" : "stdout";
+  // Of a job that has ended without a result, what it says of the reason.
+  const { stdout, stderr } = job.output;
+  const first = job.state === "ended" && stderr > 0 && stdout === 0 ? "stderr" : "stdout";
+  const stream: StreamName = (address.value.searchParams.get("stream") ?? first) === "stderr" ? "stderr" : "stdout";
   return <Pane key={stream} job={job} stream={stream} />;
 }
 
@@ -42,7 +45,7 @@ function Pane({ job, stream }: { job: Job; stream: StreamName }) {
   return (
     <div class="fill">
       <HintNote name="job">
-        New lines appear by themselves. Scroll up and they wait; press f or “Follow” to go on at the end.
+        New lines appear by themselves. Scroll up and they wait; f or “Follow” goes on at the end.
       </HintNote>
       <div class="bar">
         <Streams job={job} stream={stream} />
@@ -224,7 +227,7 @@ function Streams({ job, stream }: { job: Job; stream: StreamName }) {
           type="button"
           class="chip"
           aria-pressed={name === stream}
-          onClick={() => setParameter("stream", name === "stderr" ? name : undefined)}
+          onClick={() => setParameter("stream", name)}
         >
           {name} {job.output[name] > 0 && <span class="dim">{bytes(job.output[name])}</span>}
         </button>
@@ -245,7 +248,7 @@ function RankChoice({ ranks, rank, setRank, total }: RankChoiceProps) {
   if (total < 2) return null;
   const none = ranks.length === 0 && rank === undefined;
   return (
-    <label class="inline" title={none ? "These lines do not say their rank; mpirun -l puts it in front of each." : undefined}>
+    <label class="inline" title={none ? "Lines do not say their rank; mpirun -l puts it in front." : undefined}>
       Rank{" "}
       <select
         aria-label="Rank"

@@ -114,7 +114,7 @@ fn play(steps: &[Step]) -> usize {
                 let report = &mut hosts[*host];
                 let job = Attempt::first(*id);
                 report.jobs.retain(|told| told.job != job);
-                report.jobs.extend(said(*what).map(|said| Told { job, said }));
+                report.jobs.extend(said(*what).map(|said| Told { job, said, if_fails: None }));
                 report.number += 1;
                 Some(*host)
             }
