@@ -144,6 +144,7 @@ fn peers_command() -> Command {
                 .default_value("peers"),
         )
         .arg(path("mpicc", "FILE", "The compiler wrapper of hpvm [default: PREFIX/bin/mpicc]"))
+        .arg(path("file", "FOLDER", "Write files in this folder [default: that of --dir]"))
         .arg(
             Arg::new("repeat")
                 .long("repeat")
@@ -168,8 +169,10 @@ fn peers_command() -> Command {
                 .help("Measure these parts alone"),
         )
         .arg(
-            ranks_arg("Numbers of ranks that call collectives [default: 2,4,8 or 2,4]")
-                .conflicts_with("hosts"),
+            ranks_arg(
+                "Numbers of ranks that call collectives or write files [default: 2,4,8 or 2,4]",
+            )
+            .conflicts_with("hosts"),
         )
         .arg(
             Arg::new("install-only")
@@ -415,6 +418,7 @@ pub fn peers(matches: &ArgMatches) -> Result<peers::Plan, BenchError> {
         dir: matches.get_one::<PathBuf>("dir").cloned().unwrap_or_else(|| "peers".into()),
         peers: names("only", &peers::PEER_NAMES),
         parts,
+        file: matches.get_one::<PathBuf>("file").cloned(),
         ranks: ranks(matches),
         hosts,
         install_only: matches.get_flag("install-only"),

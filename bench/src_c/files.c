@@ -1,6 +1,6 @@
 /* MPI's files. Every rank writes `size` bytes: independently, together as one block each, together with blocks of 4 KiB
  * of all ranks by turns, together as its box of an array of three dimensions, and together with MPI_File_sync; and reads
- * its block, its blocks and its box. Beside them write(2), fsync and read(2) of as many bytes of all ranks by rank 0 alone.
+ * its block, its blocks and its box; writes by blocks and boxes also with MPI_File_sync. Beside them write(2), fsync and read(2) of as many bytes of all ranks by rank 0 alone.
  * MB/s of all ranks together. */
 #include "hpvmbench.h"
 
@@ -70,7 +70,7 @@ static void act(const struct point *p, const struct work *w)
         done(MPI_File_write_at(w->file, own, p->send, count, MPI_BYTE, MPI_STATUS_IGNORE), w->op);
     else if (strcmp(w->op, "read_at_all") == 0)
         done(MPI_File_read_at_all(w->file, own, p->recv, count, MPI_BYTE, MPI_STATUS_IGNORE), w->op);
-    else if (strcmp(w->op, "write_strided") == 0 || strcmp(w->op, "write_box") == 0)
+    else if (strncmp(w->op, "write_strided", 13) == 0 || strncmp(w->op, "write_box", 9) == 0)
         done(MPI_File_write_at_all(w->file, 0, p->send, count, MPI_BYTE, MPI_STATUS_IGNORE), w->op);
     else if (strcmp(w->op, "read_strided") == 0 || strcmp(w->op, "read_box") == 0)
         done(MPI_File_read_at_all(w->file, 0, p->recv, count, MPI_BYTE, MPI_STATUS_IGNORE), w->op);
@@ -80,7 +80,7 @@ static void act(const struct point *p, const struct work *w)
         write_plain(p, w, strcmp(w->op, "write(2)") != 0);
     else
         done(MPI_File_write_at_all(w->file, own, p->send, count, MPI_BYTE, MPI_STATUS_IGNORE), w->op);
-    if (strcmp(w->op, "write+sync") == 0)
+    if (strstr(w->op, "+sync"))
         done(MPI_File_sync(w->file), w->op);
 }
 
@@ -142,16 +142,35 @@ static void set_view(const struct point *p, struct work *w)
         MPI_Type_free(&type);
 }
 
+static const char *const ops[] = {"write_at",  "write_at_all", "read_at_all",        "write_strided",  "read_strided",
+                                  "write_box", "read_box",     "write_strided+sync", "write_box+sync", "write+sync",
+                                  "write(2)",  "read(2)",      "write(2)+fsync"};
+enum { OPS = sizeof ops / sizeof *ops };
+
+int is_files_operation(const char *name)
+{
+    for (int i = 0; i < OPS; i++)
+        if (strcmp(ops[i], name) == 0)
+            return 1;
+    return 0;
+}
+
+/* What is read has to be written before. */
+static int is_wanted(const char *asked, const char *op)
+{
+    return strcmp(asked, op) == 0 || (reads(asked) && !reads(op) && strcmp(asked + strlen("read"), op + strlen("write")) == 0);
+}
+
 static void measure_size(const struct options *opt, struct work *w, long size)
 {
-    static const char *const ops[] = {"write_at", "write_at_all", "read_at_all", "write_strided", "read_strided", "write_box",
-                                      "read_box", "write+sync",   "write(2)",    "read(2)",       "write(2)+fsync"};
     struct point p = {.opt = opt, .scope = SCOPE_ALL, .size = size, .run = repeat, .extra = w};
     p.send = bench_alloc(opt, (size_t)size);
     p.recv = bench_alloc(opt, (size_t)size);
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+    for (int i = 0; i < OPS; i++) {
         struct summary s = {0};
         w->op = ops[i];
+        if (opt->op && !is_wanted(opt->op, w->op))
+            continue;
         if (strstr(w->op, "_box") && size % (8L * ROW * ROW) != 0)
             continue;
         set_view(&p, w);

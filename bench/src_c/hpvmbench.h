@@ -28,7 +28,7 @@ struct options {
     int noise;      /* what is sent cannot be compressed */
     int rewrite;    /* latency: the data are written anew before each send */
     int calls;      /* collectives: one of the CALLS_ */
-    const char *op; /* rma: this operation alone; NULL: all */
+    const char *op; /* rma, files: this operation alone; NULL: all */
     int raw;        /* results carry every batch */
     const char *file; /* files: in this folder */
     const char *granularity; /* rma: mpi_accumulate_granularity of the windows; NULL: none */
@@ -83,13 +83,18 @@ int run_overlap(const struct options *opt);
 int run_pairs(const struct options *opt);
 int run_probe(const struct options *opt);
 int run_files(const struct options *opt);
+int run_spawn(const struct options *opt);
 int run_startup(const struct options *opt);
 
 /* Whether --op may name it. */
 int is_rma_operation(const char *name);
+int is_files_operation(const char *name);
 
 /* Repeats p->run in batches within the time budget; `out` is filled on rank 0. */
 void measure(struct point *p, struct summary *out);
+
+/* Sorts the seconds of `count` batches of `iters` repetitions each, and says what there is to say of them. `seconds` stays in use. */
+void summarise(double *seconds, int count, long iters, struct summary *out);
 
 /* The sizes to measure: --sizes, or min..max doubling; `floor` drops smaller ones. */
 int list_sizes(const struct options *opt, long floor, long *sizes);

@@ -29,14 +29,9 @@ static const struct mode modes[] = {
     {"files", run_files, 1, "MPI's files: writing and reading in parallel, beside write(2)"},
     {"wakeup", run_wakeup, 2, "time to reach a receiver that has waited"},
     {"memory", run_memory, 1, "memory of a rank after MPI_Init and a barrier"},
+    {"spawn", run_spawn, 1, "time of MPI_Comm_spawn, by number of processes (--sizes 1,8,32)"},
     {"startup", run_startup, 1, "initialise and finalise only; to be timed from outside"},
 };
-
-int run_startup(const struct options *opt)
-{
-    (void)opt;
-    return 0;
-}
 
 static void usage(FILE *to)
 {
@@ -46,7 +41,7 @@ static void usage(FILE *to)
     fputs("\noptions:\n"
           "  --min BYTES --max BYTES   sizes, doubling (0 to 4194304)\n"
           "  --sizes A,B,...           these sizes instead\n"
-          "  --iters N                 repetitions in a batch (else found by time)\n"
+          "  --iters N                 repetitions in a batch (else found by time); spawn: calls (1)\n"
           "  --batches N               at most so many batches for a size (301)\n"
           "  --batch SECONDS           length of a batch (0.001)\n"
           "  --budget SECONDS          time for one size (0.3)\n"
@@ -62,7 +57,8 @@ static void usage(FILE *to)
           "  --op NAME                 rma: put, get, accumulate, fetch_and_op, compare_and_swap,\n"
           "                            lock, fence, pscw, or put_busy, fetch_and_op_busy, lock_busy,\n"
           "                            whose target computes and calls MPI every millisecond, or\n"
-          "                            put_test, fetch_and_op_test, whose target calls MPI_Test (all)\n"
+          "                            put_test, fetch_and_op_test, whose target calls MPI_Test (all);\n"
+          "                            files: write_at, read_strided, ..., as the results call them\n"
           "  --raw no|yes              print every batch (no)\n"
           "  --file FOLDER             files: write there (.)\n"
           "  --granularity BYTES       rma: mpi_accumulate_granularity of the windows (none)\n",
@@ -118,7 +114,8 @@ static int calls(const struct options *opt, const char *text)
 
 static const char *operation(const struct options *opt, const char *text)
 {
-    if (!is_rma_operation(text))
+    int known = strcmp(opt->mode, "files") == 0 ? is_files_operation(text) : is_rma_operation(text);
+    if (!known)
         refuse(opt, "not one of the words that --help names:", text);
     return text;
 }

@@ -10,7 +10,7 @@
 
 enum { MIN_BATCHES = 5, CALIBRATIONS = 12 };
 
-static void summarise(double *seconds, int count, long iters, struct summary *out)
+void summarise(double *seconds, int count, long iters, struct summary *out)
 {
     qsort(seconds, (size_t)count, sizeof *seconds, ascending);
     out->median = count % 2 ? seconds[count / 2]

@@ -6,6 +6,7 @@ use crate::progress::Progress;
 use crate::record::Record;
 use crate::target::{Output, Target};
 use serde::Serialize;
+use std::path::Path;
 use std::time::Duration;
 
 /// The collectives that are compared.
@@ -79,9 +80,12 @@ const RANKS: [u32; 3] = [2, 4, 8];
 /// The same where a root runs ahead, calls come one at a time, late, or on a fresh communicator.
 const RANKS_OF_CALLS: [u32; 2] = [2, 4];
 
+/// How many ranks write and read files.
+const RANKS_OF_FILES: [u32; 2] = [2, 4];
+
 /// The launches of one round, for the parts that were asked for. `ranks` are those of collectives: as built in where
-/// there are none.
-pub fn steps(parts: &[String], ranks: &[u32], quick: bool) -> Vec<Step> {
+/// there are none. `file`: the folder in which files are written.
+pub fn steps(parts: &[String], ranks: &[u32], file: &Path, quick: bool) -> Vec<Step> {
     let or_else = |usual| if ranks.is_empty() { usual } else { ranks };
     let pace = if quick { "--budget 0.06" } else { "--budget 0.2" };
     let latency = if quick {
@@ -107,6 +111,8 @@ pub fn steps(parts: &[String], ranks: &[u32], quick: bool) -> Vec<Step> {
         ("startup", 8, "startup".into()),
         ("startup", 32, "startup".into()),
         ("startup", 64, "startup".into()),
+        ("spawn", 1, "spawn --sizes 32".into()),
+        ("spawn", 32, "startup".into()),
         ("memory", 2, "memory".into()),
         ("memory", 64, "memory".into()),
         ("idle", 2, format!("bandwidth {pace} --sizes 1024,65536")),
@@ -120,6 +126,14 @@ pub fn steps(parts: &[String], ranks: &[u32], quick: bool) -> Vec<Step> {
             all.push((part, ranks, format!("{part} {pace}{sizes}")));
         }
     }
+    for &ranks in or_else(&RANKS_OF_FILES) {
+        let budget = if quick { "0.3" } else { "1" };
+        all.push((
+            "files",
+            ranks,
+            format!("files --sizes {} --budget {budget} --batches 21", 4 << 20),
+        ));
+    }
     for calls in CALLS {
         for collective in CALLED {
             for &ranks in or_else(&RANKS_OF_CALLS) {
@@ -131,7 +145,10 @@ pub fn steps(parts: &[String], ranks: &[u32], quick: bool) -> Vec<Step> {
     all.into_iter()
         .filter(|(part, ..)| parts.iter().any(|p| p == part))
         .map(|(part, ranks, args)| {
-            let args = args.split_whitespace().map(str::to_owned).collect();
+            let mut args: Vec<String> = args.split_whitespace().map(str::to_owned).collect();
+            if part == "files" {
+                args.extend(["--file".into(), file.display().to_string()]);
+            }
             Step { part, ranks, args }
         })
         .collect()
@@ -208,9 +225,10 @@ impl Outcome {
         if let Some(header) = output.header {
             self.libraries[candidate] = header.library;
         }
-        if step.part == "startup" {
+        if step.args[0] == "startup" || step.part == "spawn" {
             let (ranks, s) = (step.ranks, output.seconds);
-            let row = Row::empty(step.part, "startup", ranks, 0, "s");
+            let mode = if step.args[0] == "startup" { "startup" } else { "launch and spawn" };
+            let row = Row::empty(step.part, mode, ranks, 0, "s");
             self.put(row, candidate, round, Value { median: s, best: s });
         }
         for point in output.points {
@@ -250,7 +268,6 @@ impl Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
 
     /// A launcher that prints one point with a value of its own, or fails from `bad` on.
     fn fake(dir: &Path, name: &str, body: &str) -> Target {
@@ -330,7 +347,8 @@ mod tests {
     #[test]
     fn every_part_has_a_step() {
         for part in super::super::PART_NAMES {
-            assert!(!steps(&[part.to_owned()], &[], true).is_empty(), "{part}");
+            let steps = steps(&[part.to_owned()], &[], Path::new("/tmp"), true);
+            assert!(!steps.is_empty(), "{part}");
         }
     }
 }

@@ -16,7 +16,7 @@ type Sources = &'static [(&'static str, &'static str)];
 
 static BENCHMARK: Sources = sources!("src_c":
     "hpvmbench.h" "shapes.h" "batches.h" "main.c" "measure.c" "latency.c" "bandwidth.c" "rate.c"
-    "collective.c" "datatype.c" "shapes.c" "wakeup.c" "memory.c" "rma.c" "overlap.c" "pairs.c" "probe.c" "files.c");
+    "collective.c" "datatype.c" "shapes.c" "wakeup.c" "memory.c" "rma.c" "overlap.c" "pairs.c" "probe.c" "files.c" "spawn.c");
 static ARMCI: Sources = sources!("src_c": "batches.h" "armci.c");
 static FLOOR: Sources =
     sources!("floor": "floor.h" "main.c" "common.c" "pingpong.c" "copy.c" "words.c");

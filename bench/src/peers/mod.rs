@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 pub const PEER_NAMES: [&str; 3] = ["mpich", "openmpi", "impi"];
 
 /// What can be compared.
-pub const PART_NAMES: [&str; 18] = [
+pub const PART_NAMES: [&str; 20] = [
     "latency",
     "bandwidth",
     "barrier",
@@ -39,7 +39,9 @@ pub const PART_NAMES: [&str; 18] = [
     "fresh",
     "datatype",
     "rma",
+    "files",
     "startup",
+    "spawn",
     "memory",
     "idle",
     "wakeup",
@@ -57,7 +59,9 @@ pub struct Plan {
     pub dir: PathBuf,
     pub peers: Vec<String>,
     pub parts: Vec<String>,
-    /// Numbers of ranks that call collectives; none: as built in.
+    /// Where files are written; none: in `dir`.
+    pub file: Option<PathBuf>,
+    /// Numbers of ranks that call collectives, or write files; none: as built in.
     pub ranks: Vec<u32>,
     /// Two ranks on two hosts instead of this machine alone.
     pub hosts: Option<Hosts>,
@@ -87,7 +91,8 @@ pub fn run(plan: &Plan) -> Result<(), BenchError> {
         None => floor(&dir)?,
     };
     let machine = Machine::here();
-    let steps = compare::steps(&plan.parts, &plan.ranks, plan.quick);
+    let file = plan.file.as_deref().unwrap_or(&dir);
+    let steps = compare::steps(&plan.parts, &plan.ranks, file, plan.quick);
     let mut progress =
         Progress::new(u64::from(plan.repeat) * (steps.len() * candidates.len()) as u64);
     let outcome = compare::alternate(&candidates, &steps, plan.repeat, &mut progress)?;

@@ -77,6 +77,8 @@ impl Point {
             .map(|(c, _)| c);
         let ratio = best.and_then(|b| paired_ratio(&medians(0), &medians(b)));
         let peers_at_best = peers().filter_map(at_best).reduce(better);
+        // What one process does by system calls is no matter of MPI.
+        let plain = row.part == "files" && row.mode.contains("(2)");
         Self {
             medians: names
                 .iter()
@@ -87,7 +89,7 @@ impl Point {
             best_peer: best.map(|b| names[b].clone()),
             ratio,
             ratio_at_best: paired_ratio(&[at_best(0)], &[peers_at_best]),
-            ahead: ratio.map(|r| (r > 1.0) == larger && r != 1.0),
+            ahead: ratio.filter(|_| !plain).map(|r| (r > 1.0) == larger && r != 1.0),
             ratio_to_floor: floor.and_then(|f| paired_ratio(&medians(0), &medians(f))),
             part: row.part,
             mode: row.mode,
@@ -100,7 +102,10 @@ impl Point {
 
     fn cells(&self, candidates: &[Candidate]) -> Vec<String> {
         let size = match (self.part, self.mode.as_str()) {
-            ("startup" | "memory", _) | (_, "barrier") => "-".into(),
+            ("startup" | "memory", _) | (_, "barrier" | "startup" | "launch and spawn") => {
+                "-".into()
+            }
+            ("spawn", _) => self.size.to_string(),
             ("wakeup", _) => table::pause(self.size),
             _ => table::bytes(self.size),
         };
@@ -225,6 +230,10 @@ impl Report {
             ("idle", _) => "idle: bandwidth beside ranks that only wait",
             ("memory", _) => "memory: of a rank after MPI_Init and a barrier, libraries included",
             ("startup", _) => "startup: launch, init, finalize",
+            ("spawn", "spawn") => "spawn: MPI_Comm_spawn",
+            ("spawn", "startup") => "spawn: launch, init, finalize of as many ranks",
+            ("spawn", _) => "spawn: launch, init, MPI_Comm_spawn, disconnect, finalize, all ended",
+            ("files", operation) => files_title(operation),
             ("datatype", "pack") => "datatype: MPI_Pack",
             ("datatype", "unpack") => "datatype: MPI_Unpack",
             ("datatype", "to contiguous") => "datatype: one way, gaps at the sender alone",
@@ -234,7 +243,11 @@ impl Report {
             (part, _) => part,
         };
         outln!("\n{title}, {}", table::unit(&first.unit));
-        let size = if first.part == "wakeup" { "pause" } else { "size" };
+        let size = match first.part {
+            "wakeup" => "pause",
+            "spawn" => "processes",
+            _ => "size",
+        };
         let shape = if first.part == "rma" { "window" } else { "type" };
         let mut headings = if first.shape.is_some() { vec![shape] } else { Vec::new() };
         headings.extend([size, "ranks"]);
@@ -249,6 +262,27 @@ impl Report {
 }
 
 /// What `hpvmbench rma` does under this name.
+fn files_title(operation: &str) -> &str {
+    match operation {
+        "write_at" => "files: MPI_File_write_at, one block of each rank",
+        "write_at_all" => "files: MPI_File_write_at_all, one block of each rank",
+        "read_at_all" => "files: MPI_File_read_at_all, one block of each rank",
+        "write_strided" => "files: MPI_File_write_at_all, 4 KiB of all ranks by turns",
+        "read_strided" => "files: MPI_File_read_at_all, 4 KiB of all ranks by turns",
+        "write_box" => "files: MPI_File_write_at_all, boxes of an array of three dimensions",
+        "read_box" => "files: MPI_File_read_at_all, boxes of an array of three dimensions",
+        "write_strided+sync" => {
+            "files: MPI_File_write_at_all, 4 KiB of all ranks by turns, MPI_File_sync"
+        }
+        "write_box+sync" => "files: MPI_File_write_at_all, boxes, MPI_File_sync",
+        "write+sync" => "files: MPI_File_write_at_all, MPI_File_sync",
+        "write(2)" => "files: the same bytes in order by write(2), rank 0 alone",
+        "read(2)" => "files: the same bytes in order by read(2), rank 0 alone",
+        "write(2)+fsync" => "files: the same bytes in order by write(2) and fsync, rank 0 alone",
+        other => other,
+    }
+}
+
 fn rma_title(operation: &str) -> &str {
     match operation {
         "put" => "rma: MPI_Put, MPI_Win_flush",

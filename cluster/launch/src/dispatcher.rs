@@ -257,6 +257,11 @@ impl Dispatcher {
             Event::Heard { link } => self.links.heard(link, now),
             Event::LinkLost { link, text, code } => self.lost(link, text, code, now),
             Event::Signal(number) => self.signal(number, now),
+            Event::ChildrenEnded => {
+                if let Phase::Leaving(leaving) = &mut self.phase {
+                    leaving.children_ended(now);
+                }
+            }
             Event::OtherMpi { text } => self.other_mpi(text),
             Event::TooManyThreads { text } => self.too_many_threads(text),
             Event::GatewayLost { text } => self.gateway_lost(text, now),

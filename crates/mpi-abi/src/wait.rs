@@ -22,6 +22,8 @@ use std::time::{Duration, Instant};
 
 /// Looks at memory from one turn to the next, while that is polled for.
 const POLLS_PER_TURN: u32 = 8;
+/// Turns, at most, from one time to the next that a waiting thread asks the kernel about a descriptor.
+const TURNS_BETWEEN_QUESTIONS: u32 = 256;
 
 impl Entered {
     /// Moves on what needs no function of the program.
@@ -155,6 +157,23 @@ impl Entered {
                 self.lead(idle, moved);
             }
         }
+    }
+
+    /// As `wait_until`, where `done` asks the kernel about descriptors that end sleeps (`watch`). To ask takes microseconds, as
+    /// long as dozens of turns, so `done` is asked at first, whenever this thread has let others run since, and once in
+    /// many turns, should packets keep coming. Where several threads wait it is asked in each turn.
+    pub fn wait_for_kernel(&mut self, mut done: impl FnMut(&mut World) -> bool) -> Result<()> {
+        let (mut asked, mut turns) = (None, 0u32);
+        self.wait_until(|w| {
+            let pauses = w.policy.pauses();
+            turns = turns.wrapping_add(1);
+            let due = asked != Some(pauses)
+                || turns.is_multiple_of(TURNS_BETWEEN_QUESTIONS)
+                || w.leader
+                || w.followers > 0;
+            asked = Some(pauses);
+            due && done(w)
+        })
     }
 
     /// Polls for what other ranks write into memory, as long as that is worth doing before anything else. True: `there` says that it is

@@ -37,6 +37,7 @@ fn candidates(context: &Context) -> Result<Vec<Target>, BenchError> {
         dir: dir.clone(),
         peers: context.settings.peers.clone(),
         parts: Vec::new(),
+        file: None,
         ranks: Vec::new(),
         hosts: None,
         install_only: false,

@@ -69,6 +69,8 @@ pub enum Event<'a> {
     },
     /// The launcher received a signal.
     Signal(i32),
+    /// Children have ended, ranks or what ranks left behind.
+    ChildrenEnded,
     /// A file that takes output cannot be written.
     FileBroken {
         text: String,

@@ -54,6 +54,11 @@ impl Leaving {
         (!self.done).then_some(self.next)
     }
 
+    /// Children have ended: a survey may find that nothing is left.
+    pub fn children_ended(&mut self, now: Duration) {
+        self.next = self.next.min(now);
+    }
+
     /// Takes in a survey; gives the signal that is to be sent to what is left.
     pub fn surveyed(&mut self, found: Found, now: Duration) -> Option<i32> {
         let Found { processes, outputs, blocked, jobs, parted } = found;

@@ -257,6 +257,22 @@ fn jobs_that_have_parted_are_waited_for_also_by_a_killed_one() {
     assert_eq!(finish(&mut job, now), 3);
 }
 
+/// The launcher becomes the parent of theirs, whose end it need not look for.
+#[test]
+fn the_end_of_the_last_spawned_job_is_seen_at_once() {
+    let mut job = job(1);
+    exit(&mut job, 0, 0, T0);
+    assert_eq!(actions(&mut job), [Action::Survey]);
+    job.handle(Event::Survey(Found { processes: true, jobs: true, ..Found::default() }), T0);
+    assert_eq!((actions(&mut job), job.poll_timeout()), (vec![], Some(SURVEY_BLOCKED)));
+    let ended = Duration::from_millis(1);
+    job.handle(Event::ChildrenEnded, ended);
+    assert_eq!(job.poll_timeout(), Some(ended));
+    job.handle(Event::Tick, ended);
+    assert_eq!(actions(&mut job), [Action::Survey]);
+    assert_eq!(finish(&mut job, ended), 0);
+}
+
 /// Their launchers end them, and spare what has parted from those. One that does not is killed.
 #[test]
 fn launchers_of_spawned_jobs_get_time_when_the_job_is_killed() {

@@ -554,6 +554,7 @@ impl<'a> Executor<'a> {
                 libc::SIGCHLD => {
                     let ranks = self.here.unwatched_ranks();
                     ranks.into_iter().for_each(|rank| self.rank_exited(rank as u32));
+                    self.handle(Event::ChildrenEnded);
                 }
                 number => self.handle(Event::Signal(number)),
             }

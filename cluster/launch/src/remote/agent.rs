@@ -545,6 +545,7 @@ impl<'a> Agent<'a> {
                 libc::SIGCHLD => {
                     let ranks = self.here.unwatched_ranks();
                     ranks.into_iter().for_each(|index| self.rank_exited(index));
+                    self.handle(Event::ChildrenEnded);
                 }
                 libc::SIGINT | libc::SIGTERM | libc::SIGHUP | libc::SIGQUIT => {
                     self.handle(Event::Signal(number));

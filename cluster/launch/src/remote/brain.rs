@@ -190,6 +190,9 @@ impl Brain {
                 let name = crate::text::signal_name(number);
                 self.die(format!("received {name}"));
             }
+            Event::ChildrenEnded => {
+                self.leaving.iter_mut().for_each(|leaving| leaving.children_ended(now));
+            }
             Event::Survey(found) => self.surveyed(found, now),
             Event::Tick => self.tick(now),
             Event::OtherMpi { text } => self.up(Frame::OtherMpi(text)),

@@ -14,8 +14,8 @@ const LONGEST_PATH: usize = 64;
 /// Words of a text of so many bytes, and of its length.
 const PATH: usize = 1 + LONGEST_PATH / 8;
 const CARD: usize = 1 + LONGEST_CARD.div_ceil(8);
-/// Words of an offer: the key and path of a segment, and a card.
-pub const OFFER: usize = 2 + PATH + CARD;
+/// Words of the key and path of a segment.
+const SEGMENT: usize = 2 + PATH;
 
 /// Who belongs to a link.
 pub struct Members {
@@ -54,7 +54,19 @@ impl Members {
         (0..).zip(&self.hosts).filter(|(_, host)| **host == here).map(|(at, _)| at).collect()
     }
 
-    fn spans_hosts(&self) -> bool {
+    /// Words of what a member offers: the key and path of a segment and, where there are several hosts, a card.
+    pub fn offer_words(&self) -> usize {
+        if self.spans_hosts() { SEGMENT + CARD } else { SEGMENT }
+    }
+
+    /// What `member` has offered.
+    fn offer_of<'a>(&self, offers: &'a [u64], member: usize) -> &'a [u64] {
+        let len = self.offer_words();
+        offers.get(member * len..(member + 1) * len).unwrap_or(&[0; SEGMENT + CARD])
+    }
+
+    /// Whether they are on several hosts.
+    pub fn spans_hosts(&self) -> bool {
         self.hosts.iter().any(|host| *host != self.hosts[self.me])
     }
 
@@ -107,19 +119,23 @@ impl Ends {
         Ok(ends)
     }
 
-    /// What the others need to know.
-    pub fn offer(&self) -> Vec<u64> {
+    /// What the others need to know: zeros if there is nothing.
+    pub fn offer(&self, members: &Members) -> Vec<u64> {
         let (path, key) = match &self.made {
             Some((mapping, key)) => (mapping.path(), *key),
             None => (String::new(), [0; 2]),
         };
-        let card = self.opened.as_ref().map_or(String::new(), |opened| opened.card().text());
+        let card = self.opened.as_ref().map(|opened| opened.card().text());
         let padded = |text: &str, len: usize| {
             let mut words = words_of(text.as_bytes());
             words.resize(len, 0);
             words
         };
-        [key.to_vec(), padded(&path, PATH), padded(&card, CARD)].concat()
+        let segment = [key.to_vec(), padded(&path, PATH)].concat();
+        let card = card.map_or_else(Vec::new, |card| padded(&card, CARD));
+        let mut offer = [segment, card].concat();
+        offer.resize(members.offer_words(), 0);
+        offer
     }
 
     /// Attaches to what all members have offered. `key`: of the link.
@@ -137,7 +153,7 @@ impl Ends {
             let mapping = match self.made {
                 Some((mapping, _)) => mapping,
                 None => {
-                    let (path, key) = segment(offers, local[0] as usize)?;
+                    let (path, key) = segment(members, offers, local[0] as usize)?;
                     Mapping::join(&path, local.len() as u32, key).map_err(memory)?
                 }
             };
@@ -158,15 +174,10 @@ impl Ends {
     }
 }
 
-/// The offer of one member.
-fn offer_of(offers: &[u64], member: usize) -> &[u64] {
-    offers.get(member * OFFER..(member + 1) * OFFER).unwrap_or(&[0; OFFER])
-}
-
 /// The path and key of the segment that `member` has made.
-fn segment(offers: &[u64], member: usize) -> Result<(String, [u64; 2])> {
-    let offer = offer_of(offers, member);
-    let path = String::from_utf8(text_of(&offer[2..2 + PATH])).unwrap_or_default();
+fn segment(members: &Members, offers: &[u64], member: usize) -> Result<(String, [u64; 2])> {
+    let offer = members.offer_of(offers, member);
+    let path = String::from_utf8(text_of(&offer[2..SEGMENT])).unwrap_or_default();
     if path.is_empty() {
         let text = format!("connecting two groups: member {member} has made no segment");
         return Err(Error::new(Class::Other, text));
@@ -177,7 +188,7 @@ fn segment(offers: &[u64], member: usize) -> Result<(String, [u64; 2])> {
 /// Where all members say that they are.
 pub fn cards_of(members: &Members, offers: &[u64]) -> Vec<Option<Card>> {
     let card = |member: usize| {
-        let text = text_of(&offer_of(offers, member)[2 + PATH..]);
+        let text = text_of(&members.offer_of(offers, member)[SEGMENT..]);
         Card::parse(&String::from_utf8_lossy(&text)).ok()
     };
     (0..members.hosts.len()).map(card).collect()
@@ -193,7 +204,7 @@ fn cards(members: &Members, offers: &[u64], gateway: Option<&Card>) -> Result<Ve
         if members.hosts[member] == here {
             return Ok(None);
         }
-        let text = text_of(&offer_of(offers, member)[2 + PATH..]);
+        let text = text_of(&members.offer_of(offers, member)[SEGMENT..]);
         Card::parse(&String::from_utf8_lossy(&text)).map(Some).map_err(network)
     };
     (0..members.hosts.len()).map(card).collect()
@@ -213,10 +224,11 @@ mod tests {
         let members = Members::new(&[7, 1, 8, 2, 9, 1], 0);
         assert_eq!(members.far(), [false, true, false]);
         let gateway = Card::parse("9,9,gate,10.0.0.9/8").unwrap();
-        let mut offers = vec![0; 3 * OFFER];
+        let offer = members.offer_words();
+        let mut offers = vec![0; 3 * offer];
         let card = Card::parse("7,7,here,10.0.0.1/8").unwrap();
         let text = words_of(card.text().as_bytes());
-        offers[2 * OFFER + 2 + PATH..][..text.len()].copy_from_slice(&text);
+        offers[2 * offer + SEGMENT..][..text.len()].copy_from_slice(&text);
         // Of who is reached through the gateway no card is needed.
         let cards = cards(&members, &offers, Some(&gateway)).unwrap();
         assert_eq!(cards, [None, Some(gateway), Some(card.clone())]);
@@ -236,8 +248,8 @@ mod tests {
         let ends = Ends::open(&alone).unwrap();
         assert!(ends.opened.is_none() && ends.made.is_none());
         let first = Ends::open(&nowhere(&[5, 5], 0)).unwrap();
-        let offers = [first.offer(), ends.offer()].concat();
-        assert_eq!(offers.len(), 2 * OFFER);
+        let offers = [first.offer(&alone), ends.offer(&alone)].concat();
+        assert_eq!((offers.len(), &offers[SEGMENT..]), (2 * SEGMENT, &[0; SEGMENT][..]));
         let attached = ends.attach(&alone, &offers, JobKey::new([1; 16]), None).unwrap();
         assert!(
             attached.net.is_none()
@@ -249,9 +261,8 @@ mod tests {
     fn what_was_not_offered_is_an_error() {
         let members = nowhere(&[5, 5, 6], 1);
         let ends = Ends { made: None, opened: None };
-        let error =
-            ends.attach(&members, &[0; 3 * OFFER], JobKey::new([1; 16]), None).err().unwrap();
+        let error = ends.attach(&members, &[], JobKey::new([1; 16]), None).err().unwrap();
         assert!(error.text.contains("no segment"), "{}", error.text);
-        assert!(cards(&members, &[0; 3 * OFFER], None).unwrap_err().text.contains("card"));
+        assert!(cards(&members, &[], None).unwrap_err().text.contains("card"));
     }
 }

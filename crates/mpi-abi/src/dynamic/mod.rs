@@ -93,7 +93,7 @@ impl Entered {
         // Failure to watch costs time only.
         port.fds().for_each(|fd| drop(self.process.fm().transport().watch(fd)));
         let mut result = Ok(None);
-        let waited = self.wait_until(|w| {
+        let waited = self.wait_for_kernel(|w| {
             let transport = w.process.fm().transport();
             result = port.accept(|fd| drop(transport.watch(fd)));
             if let (Ok(None), Some(error)) = (&result, failed()) {
@@ -115,22 +115,17 @@ impl Entered {
 
     /// `MPI_Comm_accept`: `name` matters at the root.
     pub fn accept(&mut self, side: &Side, name: Result<&str>) -> Result<Arc<Comm>> {
-        let mut talk = None;
-        side.tell(self, |w| {
-            talk = Some(w.accept_root(name?)?);
-            Ok(Vec::new())
-        })?;
-        self.bring_together(side, Role::Accepts, talk)
+        self.bring_together(side, Role::Accepts, |w| w.accept_root(name?))
     }
 
-    /// Connects two groups whose jobs are watched over from then on.
+    /// Connects two groups whose jobs are watched over from then on. `meet` is the root's.
     fn bring_together(
         &mut self,
         side: &Side,
         role: Role,
-        mut talk: Option<Talk>,
+        meet: impl FnOnce(&mut Entered) -> Result<Talk>,
     ) -> Result<Arc<Comm>> {
-        let linked = link::link(self, side, role, &mut talk)?;
+        let (linked, talk) = link::link(self, side, role, meet)?;
         self.watch_over(&linked, talk);
         linked.join(self, side)
     }
@@ -153,14 +148,12 @@ impl Entered {
         accepts: bool,
         mut pass: impl FnMut(&mut Entered, &[u64]) -> Result<Vec<u64>>,
     ) -> Result<()> {
-        let mut talk = None;
-        side.tell(self, |w| {
-            let made = if accepts { w.offer_port(&mut pass) } else { w.take_port(&mut pass) };
-            talk = Some(made?);
-            Ok(Vec::new())
-        })?;
         let role = if accepts { Role::Accepts } else { Role::Connects };
-        let linked = link::link(self, side, role, &mut talk)?;
+        let meet = |w: &mut Entered| match accepts {
+            true => w.offer_port(&mut pass),
+            false => w.take_port(&mut pass),
+        };
+        let (linked, talk) = link::link(self, side, role, meet)?;
         self.watch_over(&linked, talk);
         Ok(())
     }
@@ -224,22 +217,20 @@ impl Entered {
         name: Result<&str>,
         parents: bool,
     ) -> Result<Arc<Comm>> {
-        let mut talk = None;
-        side.tell(self, |w| {
+        let meet = |w: &mut Entered| {
             let name = PortName::parse(name?)?;
             w.prepare()?;
             // Those who have spawned a job over several sites may be at another one.
-            talk = Some(match sites::door().filter(|_| parents) {
-                Some(door) => port::connect_by(&name, door.parents()?)?,
-                None => port::connect(&name)?,
-            });
-            Ok(Vec::new())
-        })?;
+            match sites::door().filter(|_| parents) {
+                Some(door) => port::connect_by(&name, door.parents()?),
+                None => port::connect(&name),
+            }
+        };
         if !parents {
-            return self.bring_together(side, Role::Connects, talk);
+            return self.bring_together(side, Role::Connects, meet);
         }
         // Launchers watch over parents and children.
-        let linked = link::link(self, side, Role::Child, &mut talk)?;
+        let (linked, talk) = link::link(self, side, Role::Child, meet)?;
         if let Some(talk) = talk {
             let connected = Connected::with_parents(talk.into_stream());
             self.dynamic.connected.push((linked.remote().to_vec(), connected));
@@ -254,21 +245,21 @@ impl Entered {
         programs: impl FnOnce() -> Result<Vec<Program>>,
     ) -> Result<(Arc<Comm>, usize)> {
         let (mut talk, mut spawned) = (None, None);
-        let count = side.tell(self, |w| {
-            let programs = programs()?;
-            let count = programs.iter().map(|program| u64::from(program.processes)).sum();
-            let (client, started) = w.start(&programs)?;
+        // Told before anything else: errors of the programs keep their classes.
+        side.tell(self, |w| {
+            let (client, started) = w.start(&programs()?)?;
             (talk, spawned) = (Some(client), Some(started));
-            Ok(vec![count])
+            Ok(Vec::new())
         })?;
-        let linked = link::link(self, side, Role::Parent, &mut talk);
-        let linked = linked.map_err(|error| Error::new(Class::Spawn, error.text))?;
+        let linked =
+            link::link(self, side, Role::Parent, |_| talk.ok_or_else(|| Class::Intern.into()));
+        let (linked, talk) = linked.map_err(|error| Error::new(Class::Spawn, error.text))?;
         if let Some(spawned) = spawned {
             let children = linked.remote().to_vec();
             self.dynamic.connected.push((children, spawned.connected(talk)));
         }
-        let made = linked.join(self, side)?;
-        Ok((made, count.first().map_or(0, |count| *count as usize)))
+        let count = linked.remote().len();
+        Ok((linked.join(self, side)?, count))
     }
 
     fn start(&mut self, programs: &[Program]) -> Result<(Talk, Spawned)> {

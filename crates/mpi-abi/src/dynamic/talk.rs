@@ -43,7 +43,7 @@ pub fn await_word(w: &mut Entered, mut stream: &UnixStream) -> Result<bool> {
     // Failure to watch it costs time only.
     let _ = w.process.fm().transport().watch(fd);
     let mut said = false;
-    let waited = w.wait_until(|_| match stream.read(&mut [0; 16]) {
+    let waited = w.wait_for_kernel(|_| match stream.read(&mut [0; 16]) {
         Err(error) if waits(&error) => false,
         outcome => {
             said = outcome.is_ok_and(|count| count > 0);
@@ -96,7 +96,7 @@ impl Talk {
         let fd = self.fd();
         // Failure to watch it costs time only.
         let _ = w.process.fm().transport().watch(fd);
-        let waited = w.wait_until(|_| done(self));
+        let waited = w.wait_for_kernel(|_| done(self));
         w.process.fm().transport().unwatch(fd);
         waited
     }

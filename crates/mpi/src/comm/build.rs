@@ -3,7 +3,6 @@
 //! These calls block in the standard, so they are written as straight scripts over a [`Host`] that
 //! can wait. The non-blocking `MPI_Comm_idup` starts with [`start_dup`] and polls.
 
-use crate::coll::{Data, Plan};
 use crate::comm::agreement::{Agreed, Agreement, FROM_GROUP};
 use crate::comm::group::Group;
 use crate::comm::{Channel, Comm, Form};
@@ -14,10 +13,13 @@ use crate::engine::process::Process;
 use crate::engine::requests::{Outcome, ReqId};
 use crate::error::{Class, Error, Result};
 use crate::pt2pt::{Incoming, Mode, Outgoing, Started};
-use hpvm_coll::Exchange;
 use hpvm_fm::{Rank, Transport};
 use std::collections::HashSet;
 use std::sync::Arc;
+
+mod words;
+
+pub(super) use words::{gather_words, gather_words_at, spread_words};
 
 /// Who runs a process and can wait: the C library behind its lock, or a test on the virtual
 /// network.
@@ -104,39 +106,6 @@ fn agree(host: &mut impl Host, via: &TaggedComm) -> Result<u32> {
             Agreed::Again(again) => agreement = again,
         }
     }
-}
-
-/// Every member's `words`, one row after the other in rank order.
-pub(super) fn gather_words(
-    host: &mut impl Host,
-    via: &TaggedComm,
-    words: &[u64],
-) -> Result<Vec<u64>> {
-    let bytes = size_of_val(words) as i64;
-    let words: Box<[u64]> = words.into();
-    let mut all = vec![0u64; words.len() * via.comm.size() as usize];
-    let input = Exchange {
-        rank: via.comm.rank(),
-        size: via.comm.size(),
-        root: 0,
-        send_count: bytes,
-        send_extent: 1,
-        send_size: 1,
-        recv_count: bytes,
-        recv_extent: 1,
-        recv_size: 1,
-        in_place: false,
-    };
-    let byte = Datatype::byte();
-    let data = Data::new(words.as_ptr().cast(), byte, all.as_mut_ptr().cast(), byte);
-    let id = host.with(|p| {
-        let schedule = hpvm_coll::allgather::schedule_with(&p.select, &input);
-        let plan = Plan::new(schedule, data, None);
-        // SAFETY: both buffers live until the operation has ended (`settle`).
-        unsafe { p.start_tagged(&via.comm, via.channel, via.tag, plan) }
-    });
-    let ((_, all), _) = settle(host, id, (words, all))?;
-    Ok(all)
 }
 
 /// Sends `out` to `peer` and returns the words that come from it, at most `most`.
@@ -229,41 +198,6 @@ fn take_back(host: &mut impl Host, id: ReqId, memory: Vec<u64>) {
     if !ended {
         core::mem::forget(memory);
     }
-}
-
-/// Sends words from `root` of `comm` to all members, at most `most`.
-pub(super) fn spread_words(
-    host: &mut impl Host,
-    via: &TaggedComm,
-    root: u32,
-    mut words: Vec<u64>,
-    most: usize,
-) -> Result<Vec<u64>> {
-    // The length first: only the root knows it. All members see the same one.
-    let rows = gather_words(host, via, &[words.len() as u64])?;
-    let len = rows.get(root as usize).copied().unwrap_or(0);
-    if len > most as u64 {
-        let text = format!("member {root} is about to tell {len} words; expected at most {most}");
-        return Err(Error::new(Class::Other, text));
-    }
-    words.resize(len as usize, 0);
-    let input = hpvm_coll::Broadcast {
-        rank: via.comm.rank(),
-        size: via.comm.size(),
-        root,
-        count: words.len() as i64 * 8,
-        size_bytes: 1,
-        contiguous: true,
-    };
-    let byte = Datatype::byte();
-    let data = Data::new(core::ptr::null(), byte, words.as_mut_ptr().cast(), byte);
-    let id = host.with(|p| {
-        let schedule = hpvm_coll::bcast::schedule_with(&p.select, &input);
-        let plan = Plan::new(schedule, data, None);
-        // SAFETY: `words` lives until the operation has ended (`settle`).
-        unsafe { p.start_tagged(&via.comm, via.channel, via.tag, plan) }
-    });
-    Ok(settle(host, id, words)?.0)
 }
 
 impl<T: Transport> Process<T> {

@@ -25,6 +25,16 @@ pub fn collect(host: &mut impl Host, comm: &Arc<Comm>, words: &[u64]) -> Result<
     build::gather_words(host, &TaggedComm::collective(comm), words)
 }
 
+/// As many words of every member of the intracommunicator `comm`, in rank order, at `root`; nothing at the others. Collective.
+pub fn collect_at(
+    host: &mut impl Host,
+    comm: &Arc<Comm>,
+    root: u32,
+    words: &[u64],
+) -> Result<Vec<u64>> {
+    build::gather_words_at(host, &TaggedComm::collective(comm), root, words)
+}
+
 /// The members of a communicator that is about to be disconnected: those of our job, and those of others.
 pub struct Parting {
     via: TaggedComm,

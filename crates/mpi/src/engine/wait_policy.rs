@@ -79,6 +79,8 @@ pub struct WaitPolicy {
     pub shares: bool,
     /// How often a waiting thread has yielded.
     yields: u32,
+    /// Times that a thread that waits for packets was to sleep.
+    sleeps: u32,
     /// Progress steps in a row in which calls that do not wait found nothing.
     vain: u32,
     /// Calls that do not wait, since the time was last looked at, which `called` is.
@@ -196,14 +198,24 @@ impl WaitPolicy {
         if beyond == 1 && !self.oversubscribed && !looked {
             Decision::Look
         } else if beyond > 0 && self.shares {
-            Decision::Sleep(MAX_SLEEP)
+            self.sleep()
         } else if beyond == 0 || !beyond.is_multiple_of(between) {
             Decision::Spin
         } else if beyond <= yields * between {
             self.give_way(MIGRATE_YIELDS)
         } else {
-            Decision::Sleep(MAX_SLEEP)
+            self.sleep()
         }
+    }
+
+    fn sleep(&mut self) -> Decision {
+        self.sleeps = self.sleeps.wrapping_add(1);
+        Decision::Sleep(MAX_SLEEP)
+    }
+
+    /// How often the thread that waits for packets has let others run, by yielding or sleeping.
+    pub fn pauses(&self) -> u32 {
+        self.yields.wrapping_add(self.sleeps)
     }
 
     /// A wait for slots begins, for collective `number`, which all members count alike.
@@ -384,6 +396,16 @@ mod tests {
         );
         let policy = WaitPolicy { shares: true, ..WaitPolicy::default() };
         assert_eq!(packets(policy, OVERSUBSCRIBED_POLLS + 1)[1], (sleep, 1));
+    }
+
+    #[test]
+    fn every_yield_and_sleep_of_a_wait_for_packets_counts_as_a_pause() {
+        let mut policy = WaitPolicy::default();
+        let last = POLLS + (YIELDS + 2) * POLLS_BETWEEN_YIELDS;
+        for idle in 1..=last {
+            policy.for_packets(idle, true);
+        }
+        assert_eq!(policy.pauses(), YIELDS + 2);
     }
 
     #[test]

@@ -21,6 +21,10 @@ const MAX_MISSES: u32 = 6;
 /// Operations by the kernel on memory of an owner that sleeps in MPI before it is called: those take as long as
 /// the wake-up.
 const BEFORE_CALL: u32 = 32;
+/// Bytes of an update by the kernel that take as long as one of those operations.
+const BYTES_OF_OPERATION: usize = 8 * 1024;
+/// Bytes of an update that its owner may let wait for another [`POLLS`]: by the kernel they take two microseconds more.
+const BYTES_OF_POLLS: usize = 16 * 1024;
 /// After each call that came to nothing twice as many, up to as many bits.
 const MAX_CALLS: u32 = 8;
 /// Longest update that is done by owners, bytes, in some five parts, each of which has to be done before the next one. Longer ones take
@@ -32,6 +36,11 @@ const MAX_COPIED: usize = 8 * 1024;
 const SPINS: u32 = 4096;
 /// Offers of the processor from one look at whether an owner that has claimed still lives to the next.
 const YIELDS: u32 = 256;
+
+/// Polls for an owner to claim an update of `len` bytes whose operands it reads by itself.
+fn polls_for(len: usize) -> u32 {
+    POLLS * (len / BYTES_OF_POLLS).max(1) as u32
+}
 
 /// What an origin remembers of an owner.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,15 +60,17 @@ struct Memory {
 pub(crate) struct Patience(PerPeer<Memory>);
 
 impl Patience {
-    /// Whether to ask the owner of `slot`. Calls it where it sleeps and is asked for often.
-    fn asks<T: Transport>(&mut self, fm: &Fm<T>, owner: Rank, slot: OwnerSlot) -> bool {
+    /// Whether to ask the owner of `slot` for an operation on `len` bytes. Calls it where it sleeps and is asked for often, or for
+    /// much. An operation that takes the kernel far longer than an owner can be waited for in vain is always worth asking.
+    fn asks<T: Transport>(&mut self, fm: &Fm<T>, owner: Rank, slot: OwnerSlot, len: usize) -> bool {
         let attention = slot.get().attention();
         if attention == Attention::Away {
             return false;
         }
         let memory = self.0.at(owner);
         if attention != Attention::Polls {
-            memory.sleeps += 1;
+            let operations = (len / BYTES_OF_OPERATION).max(1) as u32;
+            memory.sleeps = memory.sleeps.saturating_add(operations);
             if memory.sleeps >= BEFORE_CALL << memory.calls {
                 let calls = (memory.calls + 1).min(MAX_CALLS);
                 // What it did before it slept counts no more.
@@ -69,7 +80,7 @@ impl Patience {
             }
             return false;
         }
-        let skips = memory.skips != 0;
+        let skips = memory.skips != 0 && len <= MAX_UPDATED;
         memory.skips = memory.skips.saturating_sub(1);
         !skips
     }
@@ -177,14 +188,15 @@ impl<'a, T: Transport> Delegate<'a, T> {
     fn update_unfetched(&mut self, element: Elements, update: &mut Update) -> Result<()> {
         let Elements { kind, op, size, .. } = element;
         let what = What::UpdateFrom { kind, op }.code();
-        let Some((taken, slot)) = self.take() else { return Ok(()) };
+        let Some((taken, slot)) = self.take(update.count * size) else { return Ok(()) };
         let mut rest = *update;
         while let Some(part) = rest.cut(MAX_READ, size) {
+            let len = part.count * size;
             let operands = part.operand.expose_provenance() as u64;
             // SAFETY: there is room for an address.
             let write = |data: *mut u8| unsafe { data.cast::<u64>().write_unaligned(operands) };
-            taken.post(self.request(what, part.offset, part.count * size), write);
-            if !self.wait(&taken, slot)? {
+            taken.post(self.request(what, part.offset, len), write);
+            if !self.wait(&taken, slot, polls_for(len))? {
                 break;
             }
             *update = rest;
@@ -208,11 +220,11 @@ impl<'a, T: Transport> Delegate<'a, T> {
         self.ask(What::Swap { kind }, offset, size, write, read)
     }
 
-    /// Takes the owner's slot, if it polls and nobody else has it.
+    /// Takes the owner's slot for an operation on `len` bytes, if it polls and nobody else has it.
     #[inline]
-    fn take(&mut self) -> Option<(Taken<'a>, OwnerSlot)> {
+    fn take(&mut self, len: usize) -> Option<(Taken<'a>, OwnerSlot)> {
         let slot = self.target.slot?;
-        if self.behind || !self.patience.asks(self.fm, self.target.key.rank, slot) {
+        if self.behind || !self.patience.asks(self.fm, self.target.key.rank, slot, len) {
             return None;
         }
         Some((slot.get().take(self.me)?, slot))
@@ -234,24 +246,25 @@ impl<'a, T: Transport> Delegate<'a, T> {
         write: impl FnOnce(*mut u8),
         read: impl FnOnce(*const u8),
     ) -> Result<bool> {
-        let Some((taken, slot)) = self.take() else { return Ok(false) };
+        let Some((taken, slot)) = self.take(len) else { return Ok(false) };
         taken.post(self.request(what.code(), offset, len), write);
-        let done = self.wait(&taken, slot)?;
+        let done = self.wait(&taken, slot, POLLS)?;
         if done {
             taken.read(read);
         }
         Ok(done)
     }
 
-    /// Waits until what was posted is done, or nobody will do it any more. True: it is done.
+    /// Waits until what was posted is done, or nobody will do it any more: an owner that has not claimed it after `patience` polls
+    /// will not. True: it is done.
     #[inline]
-    fn wait(&mut self, taken: &Taken<'_>, slot: OwnerSlot) -> Result<bool> {
+    fn wait(&mut self, taken: &Taken<'_>, slot: OwnerSlot, patience: u32) -> Result<bool> {
         let mut polls = 0;
         loop {
             match taken.progress() {
                 Progress::Done => break,
                 Progress::Refused => return Ok(false),
-                Progress::Posted if polls >= POLLS && taken.withdraw() => {
+                Progress::Posted if polls >= patience && taken.withdraw() => {
                     // It says so again when it polls again.
                     slot.get().lose_attention();
                     self.patience.learn(self.target.key.rank, false);
