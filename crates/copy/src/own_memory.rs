@@ -65,11 +65,11 @@ unsafe fn read_proc_mem(remote: u64, local: *mut u8, len: usize) -> io::Result<(
     memory.read_exact_at(room, remote).map_err(not_there)
 }
 
-/// The second way of [`write`]. The kernel refuses memory that is not mapped; unlike the first way it writes to what is
+/// The second way of [`write()`]. The kernel refuses memory that is not mapped; unlike the first way it writes to what is
 /// mapped for reading alone.
 ///
 /// # Safety
-/// As for [`write`].
+/// As for [`write()`].
 unsafe fn write_proc_mem(remote: u64, local: *const u8, len: usize) -> io::Result<()> {
     let memory = OpenOptions::new().write(true).open("/proc/self/mem")?;
     if len == 0 {

@@ -14,7 +14,7 @@ use core::task::{Context, Poll, Waker};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Who gets the messages of one handler id.
+/// The receiver of the messages of one handler id.
 pub(crate) enum Entry {
     /// A handler in Rust: runs inside `on_packet`.
     Handler(Start),
@@ -39,7 +39,7 @@ pub struct Arrival {
     pub bytes: Vec<u8>,
 }
 
-/// What happens to the rest of a message.
+/// What is done with the rest of a message.
 enum State {
     Run { task: Task, feed: Arc<Feed> },
     Queue,
@@ -56,13 +56,13 @@ struct Incoming {
 }
 
 impl Incoming {
-    /// A message of which nothing is to be had.
+    /// A message that is discarded.
     fn discarded(number: u16) -> Incoming {
         Incoming { number, handler: 0, bound: 0, received: 0, state: State::Discard }
     }
 }
 
-/// What is known of one packet, checked.
+/// A packet whose header has been checked.
 #[derive(Clone, Copy)]
 struct Part {
     src: Rank,
@@ -86,8 +86,8 @@ pub struct Counts {
     pub faults: u64,
 }
 
-/// Bytes of packets that may wait for handlers which can't run inside `on_packet`, of all nodes together;
-/// each has its share. A node that has used it up is told to send no more: until it hears that, it may
+/// Bytes of packets from all nodes together that may wait for handlers which can't run inside `on_packet`. Each node has a
+/// share. A node that has used up its share is told to send no more. Until it has been told, it may
 /// send [`crate::MAX_UNPOLLED`] packets.
 pub const QUEUED: u64 = 16 << 20;
 /// The least share of a node, bytes.
@@ -95,13 +95,13 @@ const MIN_SHARE: u64 = 64 << 10;
 /// What a packet that waits costs beside its bytes.
 const ENTRY: u64 = 2 * size_of::<Arrival>() as u64 + 32;
 
-/// What waits of one node.
+/// The packets of one node that wait.
 #[derive(Clone, Copy, Default)]
 struct Waiting {
     bytes: u64,
-    /// Too much: it is not to send more.
+    /// Too many bytes wait, so the node must not send more.
     off: bool,
-    /// It is to be told so, or the contrary.
+    /// The node has to be told that it must not send, or that it may again.
     untold: bool,
 }
 
@@ -112,7 +112,7 @@ pub(crate) struct Demux {
     size: u32,
     arrivals: VecDeque<Arrival>,
     waiting: PerPeer<Waiting>,
-    /// Nodes that are to be told something, each once.
+    /// Nodes that have to be told whether they may send, each once.
     untold: VecDeque<Rank>,
     share: u64,
     /// Buffers of arrivals that have been handled.
@@ -173,7 +173,7 @@ impl Demux {
         }
     }
 
-    /// `src` is to be told whether it may send.
+    /// Notes that `src` has to be told whether it may send.
     fn turn(&mut self, src: Rank, off: bool) {
         let waiting = self.waiting.at(src);
         waiting.off = off;
@@ -322,7 +322,7 @@ impl Demux {
         Ok((part, state))
     }
 
-    /// Hands a checked packet to whoever gets it; what becomes of the rest of its message.
+    /// Gives a checked packet to its receiver. Returns what is done with the rest of its message.
     fn run(&mut self, part: Part, state: State, payload: &[u8]) -> Result<(State, Action), Fault> {
         match state {
             State::Discard => Ok((State::Discard, Action::Continue)),

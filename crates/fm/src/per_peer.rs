@@ -2,8 +2,8 @@
 
 use crate::Rank;
 
-/// Peers of a page: memory comes in so many. A table that was never used costs nothing, one that was costs a word for
-/// each page below the highest peer, and the pages of the peers that it knows.
+/// Peers in a page; memory is allocated by pages. A table that was never used costs nothing. A table in use costs a word for
+/// each page below its highest peer, and the pages of the peers that it knows.
 const PAGE: usize = 64;
 
 /// A table by peer.
@@ -19,7 +19,7 @@ impl<T> Default for PerPeer<T> {
 }
 
 impl<T: Default> PerPeer<T> {
-    /// What is known of `peer`; `None` where nothing of it or a neighbour ever was.
+    /// The entry of `peer`; `None` if its page does not exist yet.
     #[inline(always)]
     pub fn get(&self, peer: Rank) -> Option<&T> {
         let page = self.pages.get(peer as usize / PAGE)?.as_deref()?;
@@ -32,8 +32,8 @@ impl<T: Default> PerPeer<T> {
         Some(&mut page[peer as usize % PAGE])
     }
 
-    /// The same; it comes into being. The caller has checked that there is such a peer. Where each instruction
-    /// counts, callers ask `get_mut` first.
+    /// The entry of `peer`, which is made if it does not exist. The caller has checked that there is such a peer. Callers
+    /// to whom each instruction matters ask `get_mut` first.
     #[inline(never)]
     pub fn at(&mut self, peer: Rank) -> &mut T {
         let page = peer as usize / PAGE;

@@ -334,13 +334,32 @@ impl Net {
         sink: &mut F,
     ) -> Result<usize, Broken> {
         let now = now();
-        let mut packets = 0;
-        let mut bytes = 0;
-        // While streams are busy, the datagram socket is polled less often.
+        // When bytes of streams have just moved, datagrams are less likely to come, and the socket is polled less often.
         self.turns = self.turns.wrapping_add(1);
         let skips = !self.turns.is_multiple_of(self.streams.leaves_turns());
-        let most = if skips { 0 } else { budget };
-        while bytes < most {
+        let mut packets = if skips { 0 } else { self.receive_datagrams(now, budget, sink)? };
+        self.send_due(now)?;
+        if self.streams.is_due() {
+            packets += self.stream(now)?;
+        }
+        if self.streams.holds() {
+            let hub = &self.hub;
+            packets += self.streams.release(|rank| hub.delivered(rank), sink);
+        }
+        Ok(packets)
+    }
+
+    /// Reads datagrams, checks them, and delivers the packets in them. Returns how many packets were delivered.
+    #[inline(always)]
+    fn receive_datagrams<F: FnMut(Rank, Head, &[u8])>(
+        &mut self,
+        now: u64,
+        budget: usize,
+        sink: &mut F,
+    ) -> Result<usize, Broken> {
+        let mut packets = 0;
+        let mut bytes = 0;
+        while bytes < budget {
             let received = match self.datagrams.receive(now, &mut self.buffer) {
                 Ok(Some(received)) => received,
                 Ok(None) => break,
@@ -379,14 +398,6 @@ impl Net {
             if packets > 0 && bytes < LARGEST / 2 {
                 break;
             }
-        }
-        self.send_due(now)?;
-        if self.streams.is_due() {
-            packets += self.stream(now)?;
-        }
-        if self.streams.holds() {
-            let hub = &self.hub;
-            packets += self.streams.release(|rank| hub.delivered(rank), sink);
         }
         Ok(packets)
     }

@@ -48,7 +48,7 @@ fn owner(frame: Frame, rank: Rank, peer: Rank) -> Rank {
 }
 
 impl Pipeline {
-    /// What a slot says, checked, and the bytes that go with its head.
+    /// The message in fragments that a slot announces, checked, and the bytes of its first packet, if it has one.
     ///
     /// # Safety
     /// The slot is published and the caller's; `raw` is its head.
@@ -79,7 +79,7 @@ impl Pipeline {
         progress_word::written(mapping.progress(owner(first, rank, self.src), first.index.into()))
     }
 
-    /// Delivers what has come; true at the end of the message.
+    /// Delivers the bytes that have come; true when the message is complete.
     fn advance(
         &mut self,
         mapping: &Mapping,
@@ -133,7 +133,8 @@ impl Pipeline {
 }
 
 impl Shm {
-    /// Goes on with a poll that has delivered so many packets and bytes, when there are messages in fragments.
+    /// Goes on with a poll that has delivered so many packets and bytes, if messages in fragments are incomplete or
+    /// the next slot begins one. Returns the number of packets and fragments.
     #[inline(never)]
     pub(crate) fn poll_pipelines(
         &mut self,
@@ -144,15 +145,10 @@ impl Shm {
         let (mapping, rank) = (&*self.mapping, self.rank);
         let control = mapping.control(rank);
         let (pipelines, replies) = (&mut self.pipelines, &mut self.reply_frames);
-        // How many fragments of a message come at a time is chance: the counter counts slots.
-        let (mut fragments, mut index) = (0, 0);
-        while index < pipelines.len() {
-            if pipelines[index].advance(mapping, rank, (&mut fragments, &mut bytes), &mut sink)? {
-                pipelines.swap_remove(index).arrived(mapping, rank, replies);
-            } else {
-                index += 1;
-            }
-        }
+        // The counter of packets counts slots, because the number of fragments that come at a time is chance.
+        let mut fragments = 0;
+        let here = (mapping, rank);
+        advance_all(pipelines, here, replies, (&mut fragments, &mut bytes), &mut sink)?;
         while bytes < budget {
             let taken = match self.receiver.next(&control.tail, mapping.ring(rank)) {
                 Ok(Some(taken)) => taken,
@@ -164,14 +160,10 @@ impl Shm {
             let raw = unsafe { cell.read_head() };
             let (head, slot) = (head_of(&raw), cell.payload().cast_const());
             let found = locate(mapping, rank, &raw, slot)?;
-            // What its sender began before has to be complete.
+            // A message in fragments that the same sender began before has to be complete.
             if let Some(unfinished) = pipelines.iter().position(|t| t.src == raw.src) {
-                let mut pipeline = pipelines.swap_remove(unfinished);
-                if !pipeline.advance(mapping, rank, (&mut fragments, &mut bytes), &mut sink)? {
-                    let (at, len) = (pipeline.at as u32, pipeline.len as u32);
-                    return Err(corrupt("bytes of an unfinished message", at, len));
-                }
-                pipeline.arrived(mapping, rank, replies);
+                let earlier = pipelines.swap_remove(unfinished);
+                complete(earlier, here, replies, (&mut fragments, &mut bytes), &mut sink)?;
             }
             match found {
                 Payload::Slot => {
@@ -269,8 +261,8 @@ impl Shm {
         Ok(())
     }
 
-    /// Takes frames for a message of `len` bytes to `dst`: all of them, or none. True: they are frames
-    /// from the reply frames, so nothing is slow about them.
+    /// Takes the frames for a message of `len` bytes to `dst`: all of them, or none. True: all of them are reply
+    /// frames, so stores to them are fast.
     fn gather(&mut self, dst: Rank, frames: &mut [Frame], len: usize) -> Result<bool, Refused> {
         let mut replies = 0;
         for at in 0..frames.len() {
@@ -280,7 +272,7 @@ impl Shm {
             } else if let Some(index) = self.free_frame(len) {
                 frames[at] = Frame { index: index as u16, mine: true };
             } else {
-                // The reply frames of this peer stay so, in the same order; the others are for everybody.
+                // The reply frames of this peer go back to where they were, in the same order; the others are free.
                 let control = self.mapping.control(self.rank);
                 for frame in &frames[replies..at] {
                     frames::give_back(control, frame.index.into());
@@ -296,7 +288,44 @@ impl Shm {
     }
 }
 
-/// Writes the payload of a slot that begins a message in fragments: as much of it as the frames need.
+/// Delivers what has come of all incomplete messages in fragments, and gives back the frames of those that end.
+#[inline(always)]
+fn advance_all(
+    pipelines: &mut Vec<Pipeline>,
+    (mapping, rank): (&Mapping, Rank),
+    replies: &mut ReplyFrames,
+    (fragments, bytes): (&mut usize, &mut usize),
+    sink: &mut impl FnMut(Rank, Head, &[u8]),
+) -> Result<(), Broken> {
+    let mut index = 0;
+    while index < pipelines.len() {
+        if pipelines[index].advance(mapping, rank, (fragments, bytes), sink)? {
+            pipelines.swap_remove(index).arrived(mapping, rank, replies);
+        } else {
+            index += 1;
+        }
+    }
+    Ok(())
+}
+
+/// Delivers the rest of a message in fragments, all of which its sender has written. Anything else is corruption.
+#[inline(always)]
+fn complete(
+    mut pipeline: Pipeline,
+    (mapping, rank): (&Mapping, Rank),
+    replies: &mut ReplyFrames,
+    delivered: (&mut usize, &mut usize),
+    sink: &mut impl FnMut(Rank, Head, &[u8]),
+) -> Result<(), Broken> {
+    if !pipeline.advance(mapping, rank, delivered, sink)? {
+        let (at, len) = (pipeline.at as u32, pipeline.len as u32);
+        return Err(corrupt("bytes of an unfinished message", at, len));
+    }
+    pipeline.arrived(mapping, rank, replies);
+    Ok(())
+}
+
+/// Writes the payload of a slot that announces a message in fragments: as much of it as the frames need.
 ///
 /// # Safety
 /// `slot` is the payload of a claimed slot that is not published.

@@ -16,12 +16,12 @@ pub trait Holes {
     unsafe fn scatter(&self, offset: u64, data: &[u8]);
 }
 
-/// Where the bytes of a streamed message lie, or are to lie. Whoever made it vouches for the
-/// memory until the stream has ended.
+/// The memory from which a stream is sent, or to which it goes. Whoever makes this value guarantees that the memory is valid
+/// until the stream has ended.
 pub enum Memory {
     /// One run of bytes from here on.
     Run(*mut u8),
-    /// Anything else: moved by way of a buffer.
+    /// Anything else. The bytes are moved through a buffer.
     Holes(Box<dyn Holes>),
 }
 
@@ -40,7 +40,7 @@ impl Holes for Owned {
 }
 
 impl Memory {
-    /// Memory to send from that needs nobody to vouch for it.
+    /// Memory to send from that belongs to this value, so that nobody has to guarantee anything.
     pub fn owned(bytes: Vec<u8>) -> Memory {
         Memory::Holes(Box::new(Owned(bytes)))
     }

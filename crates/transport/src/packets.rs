@@ -4,10 +4,10 @@ use crate::{Broken, Head, PREFIX, Rank};
 use core::time::Duration;
 use std::sync::Arc;
 
-/// What a transport can do. Fixed for the life of an endpoint.
+/// The limits of a transport. They are fixed for the life of an endpoint.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Payloads up to this many bytes are cheapest: header and payload share a line or a datagram.
+    /// Largest payload of the cheapest packets, bytes: header and payload share a slot or a datagram.
     pub inline: usize,
     /// Largest payload of one packet, bytes.
     pub packet: usize,
@@ -16,15 +16,15 @@ pub struct Limits {
 /// Why a packet was not taken. Not an error: poll, then try again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// Every buffer that a packet of this size needs is on its way to somebody.
+    /// All buffers for a packet of this size are on their way to receivers.
     NoBuffer,
 }
 
-/// Where a process sleeps until a packet may have come. Cheap to clone; may be waited on while
-/// another thread uses the transport.
+/// The bell on which a process sleeps until a packet may have come. It is cheap to clone, and a thread may wait on
+/// it while another thread uses the transport.
 pub trait Doorbell: Send + Sync {
-    /// Blocks until the bell rings, `timeout` passes, or for no reason. Returns at once when the
-    /// bell was not armed by [`Packets::arm`].
+    /// Blocks until the bell rings or `timeout` has passed; may also return for no reason. Returns at once if the bell
+    /// was not armed by [`Packets::arm`].
     fn wait(&self, timeout: Duration);
     /// Ends a wait of another thread of this process.
     fn ring(&self);
@@ -43,9 +43,9 @@ pub trait Packets {
     fn size(&self) -> u32;
     fn limits(&self) -> Limits;
 
-    /// Takes some credits toward `dst` from the receiver's pool; 0 when there are none now. To be
-    /// asked when the last one is used up: hoarding starves others. A credit or a buffer that
-    /// comes back rings no bell, so whoever waits for one must not sleep long.
+    /// Takes a batch of credits toward `dst` from the receiver's pool; 0 if there are none now. To be called only when
+    /// the last credit is used up, because hoarding starves others. A credit or a buffer that comes back rings no bell,
+    /// so a process that waits for one must not sleep long.
     fn take_credits(&mut self, dst: Rank) -> u16;
 
     /// Sends one packet of `len` payload bytes; `fill` writes them in place, all of them.
@@ -60,41 +60,41 @@ pub trait Packets {
         fill: F,
     ) -> Result<(), Refused>;
 
-    /// Delivers packets that have come until about `budget` bytes (64 for each packet and its
-    /// payload; whole packets, and all that has come of a message in fragments), and returns how many.
-    /// The payload is valid during the call only.
-    /// Costs one cache-line read when nothing has come.
+    /// Delivers packets that have come, until about `budget` bytes have been delivered or none is left, and returns their
+    /// number. Each packet counts 64 bytes and its payload. Packets are delivered whole, and of a message in fragments
+    /// everything that has come. The payload is valid only during the call of `sink`. Costs one cache-line read if nothing
+    /// has come. Never blocks.
     fn poll<F: FnMut(Rank, Head, &[u8])>(
         &mut self,
         budget: usize,
         sink: F,
     ) -> Result<usize, Broken>;
 
-    /// Prepares to sleep. False: something has come meanwhile, and nothing is armed; poll instead.
-    /// True: the next packet rings the bell, until `disarm`, which is harmless at any time.
+    /// Prepares to sleep. False: a packet has come meanwhile, and the bell is not armed; poll instead. True: until `disarm`
+    /// the next packet rings the bell.
     fn arm(&mut self) -> bool;
 
-    /// Ends what `arm` began.
+    /// Ends what `arm` began. Harmless at any time.
     fn disarm(&mut self);
 
     /// Where to sleep after `arm`.
     fn doorbell(&self) -> Arc<dyn Doorbell>;
 
-    /// Longest message that `send_fragments` takes to `dst`, bytes; 0 where the transport has no such path, or
-    /// where sending one packet after the other is as fast.
+    /// Bytes of the longest message that `send_fragments` takes to `dst`; 0 if the transport has no fragments, or if one
+    /// packet after the other is as fast.
     #[inline(always)]
     fn max_fragmented(&self, dst: Rank) -> u64 {
         let _ = dst;
         0
     }
 
-    /// Sends a message of `len` bytes in fragments, for one credit: the receiver can have one fragment while
-    /// the sender writes the next. The receiver gets a packet with the first head whose payload is the prefix,
-    /// if they are given, and then, in this poll or later ones, packets with `rest` that together hold the
-    /// message. Nothing else of this sender comes between them.
+    /// Sends a message of `len` bytes in fragments, for one credit: the receiver can read one fragment while the sender
+    /// writes the next. If `first` is given, the receiver gets a packet with that head, whose payload is the prefix. Then, in
+    /// the same poll or in later ones, it gets packets with the head `rest`, which together hold the message. No other packet
+    /// of this sender comes between them.
     ///
-    /// `fill` writes the fragments, in order: it gets the offset in the message, the memory, and whether
-    /// stores past the cache are likely to be faster there.
+    /// `fill` writes the fragments, in order. It gets the offset in the message, the memory, and whether stores past the
+    /// cache are likely to be faster there.
     ///
     /// Uses up one credit when it returns `Ok` and none otherwise. `len` is more than 0 and at most
     /// `max_fragmented(dst)`.
@@ -111,7 +111,7 @@ pub trait Packets {
         Err(Refused::NoBuffer)
     }
 
-    /// Ordinary stores to the memory of the next long packet to `dst` are slow at the moment, so that stores past
+    /// Whether ordinary stores to the memory of the next long packet to `dst` are slow at the moment, so that stores past
     /// the cache are likely to be faster.
     fn stores_are_slow(&self, dst: Rank) -> bool {
         let _ = dst;

@@ -9,17 +9,17 @@ use std::io;
 pub enum PeerMemoryError {
     /// The system does not permit it, or the transport has no such path: send the bytes instead.
     NotPermitted,
-    /// The peer's process is no more.
+    /// The peer's process has ended.
     Gone,
     /// The peer's memory could not be read or written: errno.
     Failed(i32),
 }
 
-/// Of a cross-memory copy that the kernel has refused.
+/// The error of a cross-memory copy that the kernel has refused.
 impl From<io::Error> for PeerMemoryError {
     fn from(error: io::Error) -> PeerMemoryError {
         match error.raw_os_error().unwrap_or(0) {
-            // What Yama, missing capabilities, and the seccomp filters of containers answer.
+            // The answers of Yama, of missing capabilities, and of the seccomp filters of containers.
             libc::EPERM | libc::ENOSYS | libc::EACCES => PeerMemoryError::NotPermitted,
             libc::ESRCH => PeerMemoryError::Gone,
             other => PeerMemoryError::Failed(other),
@@ -38,7 +38,7 @@ pub trait PeerMemory {
         false
     }
 
-    /// True when, besides, a message of `peer` is likely to come faster by `read` than by two copies.
+    /// True when `read` is permitted, and a message of `peer` is likely to come faster by it than by two copies.
     fn read_pays(&self, peer: Rank) -> bool {
         self.can_read(peer)
     }
@@ -76,9 +76,9 @@ pub trait PeerMemory {
         Err(PeerMemoryError::NotPermitted)
     }
 
-    /// Where in our own address space `len` bytes at `remote` in the memory of `src` lie, when that is
-    /// memory which `src` lends. They stay readable for as long as this end lives, and are what `src` wrote
-    /// before the last packet that has come from it.
+    /// The address in our own address space of `len` bytes at `remote` in the memory of `src`, if that is memory which `src`
+    /// lends. They stay readable for as long as this endpoint lives, and contain what `src` wrote before the last packet that
+    /// has come from it.
     fn mapped(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
         let _ = (src, remote, len);
         None
@@ -89,21 +89,21 @@ pub trait PeerMemory {
         u64::MAX
     }
 
-    /// Memory of `bytes` bytes that the ranks of our host can read by `mapped` and write by `mapped_mut`,
-    /// aligned to a page. It is valid while this end lives, or until it is taken back. `None`: there is none.
+    /// Allocates `bytes` bytes that the ranks of our host can read by `mapped` and write by `mapped_mut`, aligned to a page.
+    /// The memory is valid while this endpoint lives, or until it is taken back. `None`: there is no such memory.
     fn lend(&mut self, bytes: usize) -> Option<NonNull<u8>> {
         let _ = bytes;
         None
     }
 
-    /// Takes back memory that `lend` gave. False: it did not.
+    /// Takes back memory of `lend`. False: it is not memory of `lend`.
     fn take_back(&mut self, memory: *mut u8) -> bool {
         let _ = memory;
         false
     }
 
-    /// As `mapped`, for reading and writing: `len` bytes at `remote` in the memory that `owner`, which may be
-    /// ourselves, lends. What another rank stores there is seen as with memory that threads share.
+    /// As `mapped`, for reading and writing: `len` bytes at `remote` in the memory that `owner` lends, which may be this process
+    /// itself. Stores of other ranks are seen as in memory that threads share.
     fn mapped_mut(&mut self, owner: Rank, remote: u64, len: u64) -> Option<NonNull<u8>> {
         let _ = (owner, remote, len);
         None

@@ -2,54 +2,53 @@
 
 use crate::{Head, Memory, Rank};
 
-/// Where the bytes of a stream belong, at its receiver.
+/// Where the bytes of a stream go, at its receiver.
 pub struct Landing {
     pub memory: Memory,
-    /// Bytes that are stored; what comes after them is dropped.
+    /// Bytes that fit in the memory; the bytes behind them are dropped.
     pub room: u64,
-    /// Bytes that come.
+    /// Bytes of the whole stream.
     pub len: u64,
-    /// What [`Streams::streamed`] names at the end.
+    /// The number by which [`Streams::streamed`] names this stream at its end.
     pub cookie: u64,
 }
 
 /// A stream whose memory the transport does not touch any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Streamed {
-    /// One that came in: the cookie of its [`Landing`].
+    /// An incoming stream has arrived; the cookie of its [`Landing`].
     Came(u64),
-    /// One that went out: its number. All bytes have come, or the transport has copied what it may
-    /// have to send again.
+    /// An outgoing stream does not need its memory any more; its number. All bytes have arrived, or the transport has copied
+    /// those that it may have to send again.
     Gone(u64),
 }
 
 /// Streams beside the packets. A transport without them takes the defaults.
 pub trait Streams {
-    /// True when a message of `len` bytes from or to `peer` is worth streaming: its bytes then go
-    /// by themselves between the two programs' buffers, and no packets carry them. Both sides of
-    /// a pair need not say the same about a length.
+    /// True if it is worth while to stream a message of `len` bytes from or to `peer`: the transport then moves the bytes by
+    /// itself between the two programs' buffers, without packets. The two sides of a pair may give different answers for a
+    /// length.
     #[inline(always)]
     fn can_stream(&self, peer: Rank, len: u64) -> bool {
         let _ = (peer, len);
         false
     }
 
-    /// True when a message of `len` bytes to `dst` may go out by `stream_open` now. Empty ones never
-    /// may.
+    /// True if a message of `len` bytes to `dst` may go out by `stream_open` now. An empty message never may.
     #[inline(always)]
     fn can_open(&self, dst: Rank, len: u64) -> bool {
         let _ = (dst, len);
         false
     }
 
-    /// Begins to send stream `number` of `len` bytes to `dst`, of which the receiver knows nothing;
-    /// `can_open` has just said yes. The sender chooses the number; it is unique among its streams
-    /// that have not ended.
+    /// Opens a stream to `dst` of which the receiver knows nothing yet; `can_open` has just said yes. `stream` is its number
+    /// and head, `source` its memory and length. The sender chooses the number, which is unique among its streams that have
+    /// not ended. Never blocks.
     ///
-    /// The receiver gets a packet with `head`, in order with all other packets; its payload is the
-    /// stream's length and number, little endian, 8 bytes each. `unasked`: bytes may go before
-    /// the receiver has said where they belong, as far as it takes some; what comes too soon is
-    /// kept there. Otherwise that all have come means that the receiver knew their destination.
+    /// The receiver gets a packet with the head, in order with all other packets. The packet's payload is the stream's length
+    /// and number, little endian, 8 bytes each. If `unasked`, bytes may go before the receiver has said where they go, as far
+    /// as it permits that; the receiver then keeps bytes that come too soon. If not `unasked`, the arrival of all bytes means
+    /// that the receiver knew their destination.
     ///
     /// # Safety
     /// `from` is valid for reads of `len` bytes until `streamed` names the stream.
@@ -64,8 +63,7 @@ pub trait Streams {
         debug_assert!(false, "this transport has no streams");
     }
 
-    /// The same for a stream that was announced in a packet, after the receiver has asked for it in
-    /// one.
+    /// Begins to send a message that was announced in a packet, after the receiver has asked for it in a packet.
     ///
     /// # Safety
     /// As for `stream_open`.
@@ -74,11 +72,10 @@ pub trait Streams {
         debug_assert!(false, "this transport has no streams");
     }
 
-    /// Says where stream `number` of `src` belongs. When its last byte has come, `poll` counts one
-    /// packet more (as it may whenever bytes of streams move) and [`Streams::streamed`] names the cookie.
+    /// Says where the bytes of stream `number` of `src` go. When its last byte has come, `poll` counts one packet more (as it
+    /// may whenever bytes of streams move), and [`Streams::streamed`] names the cookie.
     ///
-    /// To be called once for each stream, and before the sender is asked for one that was announced
-    /// in a packet.
+    /// To be called once for each stream. For a stream that was announced in a packet, call it before the sender is asked.
     ///
     /// # Safety
     /// `to.memory` is valid for writes of `to.room` bytes until `streamed` names the cookie, and
@@ -88,8 +85,7 @@ pub trait Streams {
         debug_assert!(false, "this transport has no streams");
     }
 
-    /// A stream that has ended, once each. To be asked until it says `None` after every `poll` that
-    /// returned more than 0.
+    /// Returns each stream that has ended, once. After every `poll` that returned more than 0, call this until it returns `None`.
     #[inline(always)]
     fn streamed(&mut self) -> Option<Streamed> {
         None

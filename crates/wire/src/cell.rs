@@ -13,19 +13,20 @@ pub const LINE_PAYLOAD: usize = 64 - 24;
 /// Transport flag: the payload lies in a frame, or is a message in fragments; the slot's first word says
 /// which frame, or is [`FRAGMENTS`].
 pub const FRAME: u8 = Head::TRANSPORT;
-/// What stands for the number of a frame where the payload is a [`Fragments`].
+/// Stands in place of the number of a frame if the payload is a [`Fragments`].
 pub const FRAGMENTS: u32 = u32::MAX;
-/// The same for one without a first packet.
+/// The same for a message in fragments without a first packet.
 pub const BARE_FRAGMENTS: u32 = u32::MAX - 1;
 /// Most frames of a message in fragments.
 pub const MAX_FRAMES: usize = 16;
-/// Bytes that go with the first head of a message in fragments.
+/// Bytes of the first packet of a message in fragments.
 pub const PREFIX: usize = 16;
 
-/// The payload of a slot whose packet is a message in fragments, all of which one credit pays for. The
-/// slot's head goes with `prefix`, `rest` with each fragment; the slot's length is that of all fragments
-/// together. With [`BARE_FRAGMENTS`] there are fragments only. It is published before the frames are filled: the word at `FRAME_PROGRESS` of the first one
-/// says how many bytes there are by now (stored with release, loaded with acquire).
+/// The payload of a slot whose packet is a message in fragments; one credit pays for all of it. The first packet has the
+/// slot's head and the payload `prefix`; each fragment has the head `rest`. The slot's length is that of all fragments
+/// together. With [`BARE_FRAGMENTS`] there is no first packet. The slot is published before the frames are filled: the word
+/// at `FRAME_PROGRESS` of the first frame says how many bytes have been written by now (stored with release, loaded with
+/// acquire).
 #[derive(Clone, Copy, Debug)]
 #[repr(C, packed(4))]
 pub struct Fragments {
@@ -121,9 +122,9 @@ impl Cell {
         });
     }
 
-    /// Writes a payload that reaches into the second line, that line first, and the header. The
-    /// receiver polls the first line: whoever writes there and then has to wait for the second has
-    /// lost the first again before the sequence number is stored.
+    /// Writes a payload that reaches into the second line, and the header; the second line is written first. The receiver
+    /// polls the first line. A sender that wrote there first, and then had to wait for the second line, would lose the first
+    /// line again before it stores the sequence number.
     ///
     /// # Safety
     /// As for [`Cell::write_head`].
@@ -160,7 +161,7 @@ impl Cell {
         }
     }
 
-    /// Where the slot's own payload lies: `INLINE` bytes.
+    /// The address of the slot's own payload, `INLINE` bytes.
     #[inline(always)]
     pub fn payload(&self) -> *mut u8 {
         // SAFETY: a field projection inside the slot; nothing is read or written here.

@@ -2,9 +2,9 @@
 //!
 //! A rank owns [`COLL_SLOTS`] sets of slots, one for each of as many communicators. A collective
 //! operation has a number, the same on all members. A member writes what the others need into the
-//! slot of that number in its own set and reads theirs; nothing is addressed, and nothing is written
-//! to memory of another rank. When it is through it marks the number as finished in its set: from
-//! then on it reads no slot of that number or an earlier one.
+//! slot of that number in its own set and reads the slots of the others. Nothing is addressed to anybody,
+//! and nothing is written to memory of another rank. When a member has read everything, it marks the number
+//! as finished in its set: from then on it reads no slot of that number or an earlier one.
 //!
 //! A set has [`DEPTH`] slots, so a member may be that many operations ahead of the slowest one: the
 //! root of broadcasts, or a leaf of reductions, goes on long before the others come. Up to [`INLINE`]
@@ -17,23 +17,23 @@ use core::cell::UnsafeCell;
 use hpvm_sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use hpvm_sync::{Padded, cell, order};
 
-/// Sets of slots of a rank: for so many communicators that it is in at the same time.
+/// Sets of slots of a rank, one for each communicator that has slots.
 pub const COLL_SLOTS: usize = 256;
-/// Slots of a set. A power of two; 32 are a page of memory, and roots that are so far ahead of
-/// others that wait for the same processor give it away once in 32 operations. The model checker has 2, so
-/// that slots are used again soon.
+/// Slots of a set, a power of two: how many operations a member may be ahead of the slowest one. 32 slots are a page of
+/// memory, and a root that runs ahead of ranks on the same processor gives it away once in 32 operations. The model checker
+/// has 2, so that slots are used again soon.
 pub const DEPTH: usize = if cfg!(hpvm_loom) { 2 } else { 32 };
 /// Bytes that lie in a slot.
 pub const INLINE: usize = 112;
 /// Bytes of the data ring of a set: 32 slots of 4 KiB. The stacks of the model checker hold less.
 pub const DATA_BYTES: usize = if cfg!(hpvm_loom) { 512 } else { 128 * 1024 };
-/// Longest data of a slot, so that several are outstanding.
+/// Bytes of the longest data of a slot: an eighth of the data ring, so that several operations can be outstanding.
 pub const SLOT_BYTES: usize = if cfg!(hpvm_loom) { 128 } else { 16 * 1024 };
-/// In place of a slot's length: its owner has found an error, and there are no data.
+/// Stands in place of a slot's length if its owner has found an error, so that there are no data.
 pub const FAILED: usize = u32::MAX as usize;
 /// Sets that have large slots: those of the communicators that were made first.
 pub const LARGE_SETS: usize = 16;
-/// Large slots of a set: longer data take turns on so many.
+/// Large slots of a set, which longer data use in turn.
 pub const LARGE_SLOTS: usize = 2;
 /// Bytes of a large slot.
 pub const LARGE_SLOT_BYTES: usize = 256 * 1024;
@@ -66,19 +66,19 @@ pub struct CollSlot {
 // release store of a slot's `number`, and read by others only after an acquire load has seen it.
 unsafe impl Sync for CollSlots {}
 
-/// Whether `all` have posted operation `number`. To be asked after the own post: of members that post at the same
-/// time at least one finds that all have.
+/// Whether `all` have posted operation `number`. To be asked after one's own post: of members that post at the same time, at
+/// least one finds that all have posted.
 pub fn all_have_posted<'a>(mut all: impl Iterator<Item = &'a CollSlots>, number: u64) -> bool {
     // SeqCst pairs with itself in the other members: whose fence comes last sees what was posted before all of them.
     fence(order!(SeqCst, "slots.all_have_posted"));
     all.all(|slots| slots.has(number))
 }
 
-/// Room for data that do not fit in the ring.
+/// Memory for data that do not fit in the data ring.
 ///
 /// Access rules: as for a slot, but the owner writes the large slot of a number after every member has finished
-/// the number [`LARGE_SLOTS`] before it. It may leave the large slot to another member by a slot that says so, as that
-/// may to the next; who reads it has seen the slot of the last of them.
+/// the number [`LARGE_SLOTS`] before it. The owner may pass the large slot on to another member by posting a slot that says so,
+/// and that member to the next one. A reader has seen the slot of the last of them.
 #[repr(C, align(4096))]
 pub struct LargeSlot(UnsafeCell<[u8; LARGE_SLOT_BYTES]>);
 

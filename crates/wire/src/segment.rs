@@ -26,16 +26,16 @@ use hpvm_sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 pub const FRAMES: usize = 512;
 /// Payload bytes of a frame.
 pub const FRAME_BYTES: usize = 16 * 1024;
-/// Distance of two frames: the odd number of lines keeps equal offsets of neighbouring frames
-/// out of the same cache sets.
+/// Bytes from one frame to the next. The odd number of lines keeps equal offsets of neighbouring frames out of the same
+/// cache sets.
 pub const FRAME_STRIDE: usize = FRAME_BYTES + 192;
-/// Where in a frame the word lies that says how far a message in fragments has come
-/// ([`crate::cell::Fragments`]), behind the payload.
+/// Offset in a frame, behind the payload, of the word that says how many bytes of a message in fragments have been written
+/// ([`crate::cell::Fragments`]).
 pub const FRAME_PROGRESS: usize = FRAME_BYTES;
 /// Slots of a rank's ring. All credits of a receiver together are this many, however many
 /// senders there are: a receiver's memory does not grow with the job.
 pub const SLOTS: u32 = 512;
-/// LargeSlots begin with a page.
+/// Bytes of a page, with which large slots and other parts of the segment begin.
 const LARGE_SLOT_ALIGN: usize = 4096;
 /// Bytes before the first control block.
 pub const HEADER: usize = 4096;
@@ -44,7 +44,7 @@ pub const CONTROL: usize = 4096;
 // Loom's atomics are larger.
 #[cfg(not(hpvm_loom))]
 const _: () = assert!(size_of::<Control>() == CONTROL, "control blocks would overlap");
-/// Ranks that one segment may hold; a bound for what a header may allege.
+/// Most ranks in one segment; a header that alleges more is refused.
 pub const MAX_RANKS: u32 = 1 << 16;
 
 /// First bytes of the segment.
@@ -54,7 +54,7 @@ pub struct Header {
     pub magic: AtomicU64,
     pub version: u32,
     pub ranks: u32,
-    /// The job's random key: who maps this by mistake or guess does not know it.
+    /// The job's random key, which a process that maps the segment by mistake or by a guess does not know.
     pub key: [u64; 2],
     /// Not zero when some rank may not use `membarrier`: then every sender pays the fence.
     pub fences: AtomicU32,
@@ -64,10 +64,11 @@ pub struct Header {
     /// it, then `READS_PAY`, or `READS_DO_NOT` for good. All ranks obey, so that a sender that
     /// waits to be read from has a receiver that reads.
     pub reads: AtomicU32,
-    /// The least limit of processor time that a rank has: `u32::MAX` less so many processors; 0: none has one.
+    /// The least limit of processor time of any rank, stored as `u32::MAX` minus the number of processors; 0: no rank has a
+    /// limit.
     pub quota: AtomicU32,
-    /// What ranks were told about having to share processors: 0: nothing, `HAVE_PROCESSORS`, or `SHARE_PROCESSORS`, which
-    /// counts more. Written before the job's bootstrap barrier.
+    /// The user's answer to whether ranks share processors: 0 (none), `HAVE_PROCESSORS`, or `SHARE_PROCESSORS`, which overrides
+    /// the other. Written before the job's bootstrap barrier.
     pub told_to_share: AtomicU32,
 }
 
@@ -91,7 +92,7 @@ pub const SLEEPS_ON_WORD: u32 = 1;
 /// State of a doorbell: its owner sleeps on a pipe, because sockets may wake it as well.
 pub const SLEEPS_ON_PIPE: u32 = 2;
 
-/// What a rank shows to the others. A page.
+/// The control block of a rank, which all ranks of the host can access. A page.
 ///
 /// Access rules: `tail` and `credits` are changed by all senders; `credits` also by the owner,
 /// who only adds. `doorbell` is set by the owner and cleared by whoever wakes it. `frames[i]` is
@@ -110,7 +111,7 @@ pub struct Control {
     pub identity: Padded<Identity>,
     /// One more than the descriptor of the pipe that wakes the rank when it sleeps on one; 0: none.
     pub pipe: Padded<AtomicU32>,
-    /// One more than the processor on which the rank last waited for long; 0 before that.
+    /// One more than the number of the processor on which the rank last waited for long; 0 before that.
     pub processor: Padded<AtomicU32>,
     /// Whether the rank is inside an atomic update that shares an accumulate lock.
     pub updating: Padded<Updating>,
@@ -120,7 +121,7 @@ pub struct Control {
     pub counters: Counters,
     /// Memory that the rank lends.
     pub regions: Regions,
-    /// Messages that the rank and their senders copy together.
+    /// The control blocks of split copies of messages to this rank.
     pub split_copies: [SplitCopy; SPLIT_COPIES],
 }
 

@@ -3,7 +3,7 @@
 //! Ranks of a host meet at one of them, its head, and only heads talk to other hosts, with the
 //! schedules of the other modules for a group of one rank per host. An alltoall has a rank of its
 //! own for each other host. Every function gives way to the plain form where that is better: for
-//! long messages ([`Limits`](crate::select::Limits)), and for operations that do not commute where
+//! long messages ([`Limits`]), and for operations that do not commute where
 //! the ranks of a host are not neighbours. All ranks decide alike.
 //!
 //! Where ranks are at several sites, with a slow link between each two, there is one level more: the

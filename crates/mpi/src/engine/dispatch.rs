@@ -46,7 +46,7 @@ impl Inbox {
     /// Handles one packet, by its handler id. Never sends. Not inlined, so that the loops that take packets
     /// stay small.
     #[inline(never)]
-    pub(crate) fn packet(&mut self, src: Rank, head: Head, data: &[u8]) {
+    pub(crate) fn on_packet(&mut self, src: Rank, head: Head, data: &[u8]) {
         match head.handler {
             EAGER => eager::on_packet(self, src, head, data),
             RTS | CTS | FIN => rendezvous::on_packet(self, src, head, data),

@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 /// Accepts every process.
 pub const ANY_PROCESS: Rank = Rank::MAX;
 
-/// Who and what a receive or probe accepts.
+/// The source and the tag that a receive or probe accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pattern {
     /// A process or `ANY_PROCESS`.
@@ -46,27 +46,27 @@ pub struct Unexpected {
     pub content: Content,
 }
 
-/// What came of an unexpected message.
+/// The part of an unexpected message that has come.
 #[derive(Debug)]
 pub enum Content {
-    /// All of it, packed.
+    /// The whole message, packed.
     Eager(Box<[u8]>),
-    /// A message in fragments, by its sender's number; [`crate::pt2pt::fragments`] has what came of it.
+    /// A message in fragments; [`crate::pt2pt::fragments`] keeps its bytes under the sender's `number`.
     Fragments { len: u64, number: u64 },
-    /// The announcement of a rendezvous.
+    /// An announcement; the bytes are fetched when a receive has matched.
     Announced(Announcement),
 }
 
-/// A sender's offer of a message.
+/// The announcement of a message: an RTS, or the opening of a stream.
 #[derive(Clone, Debug)]
 pub struct Announcement {
     /// Packed bytes of the message.
     pub len: u64,
-    /// Where they lie in one run in the sender's memory; 0 when they don't.
+    /// Address of these bytes in the sender's memory if they are one run there; 0 if not.
     pub address: u64,
-    /// The sender's request, for the answer.
+    /// The sender's request, which the answer names.
     pub request: u64,
-    /// The bytes themselves, when they came along (small synchronous sends).
+    /// The bytes themselves, if they came with the RTS (short synchronous sends).
     pub data: Option<Box<[u8]>>,
     /// The bytes come in a stream that the sender has opened, with the request's number.
     pub stream_opened: bool,
@@ -82,7 +82,7 @@ impl Unexpected {
         }
     }
 
-    /// Its bytes come in a stream that its sender has opened.
+    /// Whether its bytes come in a stream that the sender has opened.
     pub(crate) fn is_streamed(&self) -> bool {
         matches!(&self.content, Content::Announced(a) if a.stream_opened)
     }
@@ -94,9 +94,9 @@ struct Posted {
     request: ReqId,
 }
 
-/// Entries of a queue that are looked at one by one; from then on a hash is faster.
+/// Most entries of a queue that are looked at one by one; for more entries a hash is faster.
 const MAX_SCANNED: usize = 64;
-/// A queue with a hash loses it when it has become so short.
+/// A queue with a hash loses it when it has no more entries than this.
 const MIN_HASHED: usize = 16;
 
 /// The two queues of one context.
@@ -117,7 +117,7 @@ impl Table {
             + self.unexpected.capacity() * size_of::<Unexpected>()
     }
 
-    /// The receive that takes a message from `src` with `tag`; it is posted no more.
+    /// Matches a message from `src` with `tag`: takes the first posted receive that accepts it out of the queue.
     #[inline]
     pub fn arrive(&mut self, src: Rank, tag: i32) -> Option<ReqId> {
         let Some(front) = self.posted.front() else {

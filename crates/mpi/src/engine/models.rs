@@ -306,7 +306,7 @@ impl<T: Transport> Process<T> {
                     unsafe { copy(data, place) };
                     found = Some((src, data.len()));
                 } else {
-                    inbox.packet(src, head, data);
+                    inbox.on_packet(src, head, data);
                 }
             })?;
             if packets != 0 {

@@ -3,9 +3,8 @@
 //! A `Process` is a value; a test may hold hundreds of them over the virtual network. Nothing here
 //! blocks: a blocking call of MPI is a start followed by `progress` until the request is done.
 //!
-//! What arrives is handled in two parts. Inside `extract`, `Inbox::packet` matches and copies; it
-//! never sends. What must be answered (transfers, CTS, FIN) it appends to lists that `progress` works off
-//! afterwards ([`crate::engine::inbox`]).
+//! A packet is handled in two steps. Inside `extract`, `Inbox::on_packet` matches and copies; it never sends. It appends answers
+//! and further work (transfers, CTS, FIN) to lists that `progress` works through afterwards ([`crate::engine::inbox`]).
 
 use crate::comm::group::Group;
 use crate::comm::{CONTEXTS, Comm};
@@ -34,20 +33,20 @@ pub struct Process<T> {
     pub(crate) contexts: Contexts,
     world: Arc<Comm>,
     own: Arc<Comm>,
-    /// They choose the ways in which messages travel.
+    /// The thresholds by which `select` chooses the method of a message.
     pub(crate) thresholds: select::Thresholds,
     /// Bytes of long messages that the current progress step may still copy.
     pub(crate) step_left: u64,
-    /// Chooses the algorithms of collectives.
+    /// The tables that choose the algorithms of collectives.
     pub(crate) select: hpvm_coll::select::Tables,
-    /// They say what carries small collectives.
+    /// Whether these tables also choose the carriers of collectives, because `hpvm tune` has measured them.
     pub(crate) carriers_tuned: bool,
     /// The host of each process; empty where it is not known.
     pub(crate) nodes: Nodes,
     peers: Peers,
     /// Bytes taken from the network at a time, at least a packet.
     pub(crate) budget: usize,
-    /// For bytes on their way between a peer's memory and elements with holes.
+    /// The bounce buffer, for bytes between a peer's memory and elements with holes.
     pub(crate) bounce: Vec<u8>,
     /// Messages sent in fragments so far.
     pub(crate) fragmented: u64,
@@ -55,13 +54,13 @@ pub struct Process<T> {
     pub(crate) computes: VecDeque<crate::coll::Compute>,
     /// Ranks of this host share processors. The same on all that share memory with this one.
     pub oversubscribed: bool,
-    /// Counts what is sent to whom, in a process that is monitored.
+    /// The counters of what is sent to whom, in a process that is monitored.
     pub(crate) traffic: Option<super::traffic::Index>,
     /// Processes that have died, while the job goes on.
     pub(crate) lost: Vec<hpvm_fm::Rank>,
-    /// What its collective slots were used for, by their index.
+    /// The history of each set of collective slots, by the set's index.
     pub(crate) coll_slots: Vec<crate::coll::shm::History>,
-    /// Up to which lengths collectives go through them, and above which by messages.
+    /// The limits of collectives: up to which length they go through slots, and above which length by messages.
     pub(crate) limits: crate::coll::shm::KnownLimits,
 }
 
@@ -99,9 +98,9 @@ impl<T: Transport> Process<T> {
         }
     }
 
-    /// Replaces the tables that choose the algorithms of collectives and the ways of messages, if the names
-    /// of its thresholds have been checked ([`select::Thresholds::with`]). To be called before the first
-    /// collective, with the same tables on all ranks: ranks with different ones wait for ever.
+    /// Replaces the tables that choose the algorithms of collectives and the methods of messages. The caller has checked the
+    /// names of the thresholds in them ([`select::Thresholds::with`]). To be called before the first collective, with the same
+    /// tables on all ranks: ranks with different tables wait for ever.
     pub fn set_tables(&mut self, tables: hpvm_coll::select::Tables) {
         self.carriers_tuned = tables.carriers.iter().any(|table| !table.is_empty());
         if let Ok(thresholds) = select::Thresholds::with(&tables.thresholds) {
@@ -110,8 +109,8 @@ impl<T: Transport> Process<T> {
         self.select = tables;
     }
 
-    /// Replaces the thresholds that choose the ways in which messages travel. To be called before the
-    /// first message, with the same ones on all ranks: else some of their choices do not fit.
+    /// Replaces the thresholds that choose the methods of messages. To be called before the first message, with the same
+    /// thresholds on all ranks; otherwise some of their choices do not fit together.
     pub fn set_thresholds(&mut self, thresholds: select::Thresholds) {
         let share = crate::engine::quota::share(&thresholds, self.fm.size());
         self.inbox.quota.set_quota(share);
@@ -123,8 +122,8 @@ impl<T: Transport> Process<T> {
         &self.thresholds
     }
 
-    /// Tells which host each process of the job is on, by any number; collectives then send little
-    /// between hosts. To be called before the first collective, with the same hosts on all ranks.
+    /// Sets the host of each process of the job; equal numbers are one host. Collectives then send little between hosts. To be
+    /// called before the first collective, with the same hosts on all ranks.
     pub fn set_nodes(&mut self, nodes: &[u32]) {
         self.share_nodes(Nodes::new(nodes));
     }

@@ -31,7 +31,7 @@ impl<T: Transport> Process<T> {
         let mut packets = 0;
         loop {
             let taken =
-                self.fm.extract(self.budget, |src, head, data| inbox.packet(src, head, data))?;
+                self.fm.extract(self.budget, |src, head, data| inbox.on_packet(src, head, data))?;
             packets += taken;
             if taken == 0 || self.budget != ONE_PACKET {
                 break;

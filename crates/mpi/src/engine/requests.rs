@@ -25,7 +25,7 @@ impl ReqId {
         ReqId(u64::from(generation) << 32 | u64::from(index))
     }
 
-    /// From a number that somebody alleges to be an id; [`Requests::get`] tells.
+    /// Makes an id of a number that a program or a peer alleges to be one; [`Requests::get`] checks it.
     pub fn from_number(number: u64) -> ReqId {
         ReqId(number)
     }
@@ -42,15 +42,15 @@ impl ReqId {
 /// What a request does.
 #[derive(Debug)]
 pub enum Operation {
-    /// Nothing any more; the status tells how it ended.
+    /// Nothing any more; the status says how the operation ended.
     Complete,
     Send(SendOp),
     Recv(RecvOp),
     /// A collective; taken out of its entry while it advances.
     Collective(Option<Box<Collective>>),
-    /// Waits for requests that are its parts.
+    /// A request of several parts, which waits for the requests that are its parts.
     Several(Several),
-    /// Completed by somebody outside of the engine (`MPI_Grequest_complete`).
+    /// An operation that the program completes (`MPI_Grequest_complete`).
     External,
 }
 
@@ -64,15 +64,15 @@ pub struct SendOp {
     /// Context id and tag.
     pub envelope: u64,
     pub synchronous: bool,
-    /// The transport reads the buffer, until it says that the stream is gone.
+    /// The message is a stream: the transport reads the buffer until it says that the stream has ended.
     pub streaming: bool,
-    /// The receiver has asked for it, which it does once.
+    /// The receiver has asked for the message (CTS), which it may do only once.
     pub asked: bool,
-    /// The receiver may be reading the buffer.
+    /// The message has been announced, and the receiver may be reading the buffer.
     pub offered: bool,
     /// How far `MPI_Cancel` has come.
     pub(crate) cancelling: Cancelling,
-    /// The message itself, where the library holds a copy (`MPI_Bsend`); `buf` points into it.
+    /// The library's copy of the message, if there is one (`MPI_Bsend`); `buf` points into it.
     pub copy: Option<Box<[u8]>>,
 }
 
@@ -85,7 +85,7 @@ pub struct RecvOp {
     pub comm: Arc<Comm>,
     pub context: u32,
     pub pattern: Pattern,
-    /// Set when a rendezvous has begun.
+    /// The transfer, once the receive has matched an announcement.
     pub transfer: Option<Box<Transfer>>,
 }
 
@@ -115,23 +115,23 @@ impl RecvOp {
     }
 }
 
-/// An announced message under way at the receiver.
+/// An announced message that the receiver is fetching.
 #[derive(Clone, Copy, Debug)]
 pub struct Transfer {
     pub src: Rank,
     /// The sender's request.
     pub request: u64,
-    /// Packed bytes that the sender has.
+    /// Packed bytes of the message.
     pub len: u64,
     /// Packed bytes that have come.
     pub done: u64,
-    /// Where they lie in the sender's memory; 0 when they are not one run there.
+    /// Address of the message in the sender's memory; 0 if it is not one run there.
     pub address: u64,
-    /// The sender has opened a stream for them.
+    /// The sender has opened a stream for the message.
     pub stream_opened: bool,
-    /// That memory cannot be read from here, as an attempt has shown.
+    /// An attempt to read the sender's memory has been refused.
     pub unreadable: bool,
-    /// How they come, once that has been chosen.
+    /// The method by which the message is fetched, once it has been chosen.
     pub method: Option<ReceiveMethod>,
 }
 
@@ -140,7 +140,7 @@ pub struct Transfer {
 pub struct Request {
     generation: u32,
     pub done: bool,
-    /// Nobody will ask for the outcome: free the entry on completion.
+    /// Nobody will ask for the outcome: the entry is freed on completion.
     pub detached: bool,
     pub status: Status,
     pub error: Option<Box<Error>>,
@@ -157,12 +157,12 @@ pub struct Requests {
     entries: Vec<Request>,
     free: Vec<u32>,
     live: usize,
-    /// What receives held that have ended, for those to come: most are like the last ones, and
-    /// counting references takes four locked instructions for each.
+    /// References that ended receives have held, kept for later receives: most receives are like the last ones, and counting
+    /// references would take four locked instructions for each.
     spare: Vec<(Arc<Comm>, Arc<Datatype>)>,
 }
 
-/// Communicators and types of ended receives that are kept.
+/// Number of such pairs of a communicator and a datatype that are kept.
 const SPARE: usize = 64;
 
 impl Requests {

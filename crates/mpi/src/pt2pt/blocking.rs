@@ -185,24 +185,30 @@ impl<T: Transport> Process<T> {
             return None;
         }
         let first = table.nothing_posted();
-        let d = &mut self.inbox.arrivals.blocking;
+        let receive = &mut self.inbox.arrivals.blocking;
         let run = m.ty.as_run(m.count);
-        d.run = run.map_or(core::ptr::null_mut(), |(at, _)| m.buf.wrapping_offset(at as isize));
-        d.capacity = packed_size(m.ty, m.count);
-        d.first = first;
-        (d.context, d.pattern, d.buf, d.count, d.ty) =
+        receive.run =
+            run.map_or(core::ptr::null_mut(), |(at, _)| m.buf.wrapping_offset(at as isize));
+        receive.capacity = packed_size(m.ty, m.count);
+        receive.first = first;
+        (receive.context, receive.pattern, receive.buf, receive.count, receive.ty) =
             (context, pattern, m.buf, m.count, &raw const **m.ty);
-        d.owners = (m.ty, comm);
-        d.state = State::Waiting;
+        receive.owners = (m.ty, comm);
+        receive.state = State::Waiting;
         for _ in 0..polls {
             let packets = self.extract_for_blocking();
-            let d = &mut self.inbox.arrivals.blocking;
-            if d.state == State::Plain {
-                d.state = State::Idle;
-                let source = comm.rank_of(d.src);
-                return Some(Status { source, tag: d.tag, bytes: d.len, cancelled: false });
+            let receive = &mut self.inbox.arrivals.blocking;
+            if receive.state == State::Plain {
+                receive.state = State::Idle;
+                let source = comm.rank_of(receive.src);
+                return Some(Status {
+                    source,
+                    tag: receive.tag,
+                    bytes: receive.len,
+                    cancelled: false,
+                });
             }
-            if d.state != State::Waiting || packets == BROKEN {
+            if receive.state != State::Waiting || packets == BROKEN {
                 break;
             }
             if packets == 0 && !self.inbox.onesided.do_posted(&mut self.fm) {
@@ -229,19 +235,25 @@ impl<T: Transport> Process<T> {
         comm: &Arc<Comm>,
         pattern: Pattern,
     ) -> Result<Received, Broken> {
-        let d = &mut self.inbox.arrivals.blocking;
-        let state = core::mem::replace(&mut d.state, State::Idle);
+        let receive = &mut self.inbox.arrivals.blocking;
+        let state = core::mem::replace(&mut receive.state, State::Idle);
         // Before anything else: the transport reports a failure only once, maybe together with the message.
-        if let Some(broken) = d.broken.take() {
+        if let Some(broken) = receive.broken.take() {
             return Err(broken);
         }
         if state == State::Whole {
-            return Ok(finish(comm, d.src, d.tag, d.len, packed_size(m.ty, m.count)));
+            return Ok(finish(
+                comm,
+                receive.src,
+                receive.tag,
+                receive.len,
+                packed_size(m.ty, m.count),
+            ));
         }
-        if let Some(id) = d.request.take() {
+        if let Some(id) = receive.request.take() {
             return Ok(Received::Pending(id));
         }
-        if let Some(message) = d.announced.take() {
+        if let Some(message) = receive.announced.take() {
             // SAFETY: the caller's promise.
             return Ok(Received::Pending(unsafe { self.recv_arrived(m, comm, *message) }));
         }
@@ -264,7 +276,7 @@ impl<T: Transport> Process<T> {
             if head.handler == EAGER && inbox.arrivals.blocking.takes(src, head.imm, data) {
                 inbox.completions += 1;
             } else {
-                inbox.packet(src, head, data);
+                inbox.on_packet(src, head, data);
             }
         });
         match packets {
@@ -279,11 +291,11 @@ impl<T: Transport> Process<T> {
 
     #[cold]
     fn failed(&mut self, broken: Broken) -> usize {
-        let d = &mut self.inbox.arrivals.blocking;
-        d.broken = Some(broken);
-        if d.state == State::Plain {
+        let receive = &mut self.inbox.arrivals.blocking;
+        receive.broken = Some(broken);
+        if receive.state == State::Plain {
             // So that `recv_polling` does not return the status and hide the failure.
-            d.state = State::Whole;
+            receive.state = State::Whole;
         }
         BROKEN
     }
