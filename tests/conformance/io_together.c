@@ -24,7 +24,7 @@ static void dealt(const char *gather, const char *aggregators, unsigned seed)
     static int places[ELEMENTS], mine[ELEMENTS], back[ELEMENTS], whole[ELEMENTS], lengths[ELEMENTS];
     state = seed;
     for (int i = 0; i < ELEMENTS;) {
-        int owner = (int)below((unsigned)check_size), run = 1 + (int)below(seed % 2 ? 3 : 200);
+        int owner = (int)below((unsigned)check_size), run = 1 + (int)below(seed % 2 ? 3 : seed % 4 ? 200 : 1500);
         for (; run > 0 && i < ELEMENTS; run--, i++)
             if (owner == check_rank) places[count++] = i;
     }
@@ -44,7 +44,18 @@ static void dealt(const char *gather, const char *aggregators, unsigned seed)
     MPI_Type_commit(&type);
     /* A rank that got nothing keeps the plain view. */
     CHECK_MPI(MPI_File_set_view(file, 12, MPI_INT, count ? type : MPI_INT, "native", MPI_INFO_NULL));
-    CHECK_MPI(MPI_File_write_all(file, mine, count, MPI_INT, &status));
+    if (seed % 4 == 0) {
+        /* From memory with holes. */
+        static int spread[2 * ELEMENTS];
+        MPI_Datatype spaced;
+        for (int i = 0; i < count; i++) spread[2 * i] = mine[i];
+        MPI_Type_vector(count, 1, 2, MPI_INT, &spaced);
+        MPI_Type_commit(&spaced);
+        CHECK_MPI(MPI_File_write_all(file, spread, 1, spaced, &status));
+        MPI_Type_free(&spaced);
+    } else {
+        CHECK_MPI(MPI_File_write_all(file, mine, count, MPI_INT, &status));
+    }
     MPI_Get_count(&status, MPI_INT, &got);
     CHECK_EQ(got, count);
     MPI_Barrier(MPI_COMM_WORLD);

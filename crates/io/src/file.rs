@@ -7,7 +7,7 @@ use crate::lock::RangeLock;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
 use std::fs::OpenOptions;
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -18,6 +18,9 @@ pub struct Extent {
     pub at: u64,
     pub len: u64,
 }
+
+/// Parts that one call of the system takes.
+const MOST_PARTS: usize = 1024;
 
 /// A file that this process has open.
 #[derive(Debug)]
@@ -102,7 +105,12 @@ impl File {
 
     /// On a network file system that keeps copies in each host's memory (NFS and its like).
     pub fn is_remote(&self) -> bool {
-        self.kind != Kind::Coherent
+        matches!(self.kind, Kind::Stale | Kind::Nfs)
+    }
+
+    /// In this host's memory and nowhere else, where a write costs no more than a system call.
+    pub fn is_in_memory(&self) -> bool {
+        self.kind == Kind::Memory
     }
 
     /// Nothing of it is kept in this host's memory, and nothing that the system is told to fetch.
@@ -202,6 +210,38 @@ impl File {
         self.inner.write_all_at(data, at).map_err(|e| self.failed("cannot write", &e))
     }
 
+    /// Writes all of these parts one behind the other, from byte `at` on, as one run.
+    pub fn write_parts_at(&self, at: u64, parts: &mut [IoSlice<'_>]) -> Result<()> {
+        let (mut rest, mut at) = (parts, at);
+        // Parts of no bytes at the front go.
+        IoSlice::advance_slices(&mut rest, 0);
+        while !rest.is_empty() {
+            let wrote = i64::try_from(at).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG));
+            let wrote = wrote.and_then(|offset| {
+                let (parts, count) = (rest.as_ptr().cast(), rest.len().min(MOST_PARTS));
+                // SAFETY: so many parts of memory that is valid for reading, in the system's own form, which that of
+                // `IoSlice` is; the descriptor is open.
+                let n = unsafe {
+                    libc::pwritev(self.inner.as_raw_fd(), parts, count as libc::c_int, offset)
+                };
+                usize::try_from(n).map_err(|_| io::Error::last_os_error())
+            });
+            match wrote {
+                Ok(0) => {
+                    let e = io::Error::from(io::ErrorKind::WriteZero);
+                    return Err(self.failed("cannot write", &e));
+                }
+                Ok(n) => {
+                    IoSlice::advance_slices(&mut rest, n);
+                    at += n as u64;
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(self.failed("cannot write", &e)),
+            }
+        }
+        Ok(())
+    }
+
     /// Reads from byte `at` on until `out` is full or the file ends; says how much that was.
     pub fn read_at(&self, at: u64, out: &mut [u8]) -> Result<usize> {
         let mut done = 0;
@@ -282,6 +322,23 @@ mod tests {
         let folder = File::open(home.path(), Amode::new(RDONLY).unwrap(), true).unwrap_err();
         assert_eq!(folder.class, Class::BadFile, "{folder}");
         assert!(folder.to_string().contains("Is a directory"), "{folder}");
+    }
+
+    #[test]
+    fn parts_are_written_one_behind_the_other() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("f");
+        let file = File::open(&path, Amode::new(RDWR | CREATE).unwrap(), true).unwrap();
+        let data: Vec<u8> = (0..30_000u32).map(|i| (i % 251) as u8).collect();
+        // More than one call takes, some of them empty.
+        let cuts = (0..3000).map(|i| if i % 7 == 0 { 10..10 } else { i * 10..(i + 1) * 10 });
+        let pieces: Vec<&[u8]> = cuts.map(|cut| &data[cut]).collect();
+        let mut parts: Vec<IoSlice> = pieces.iter().map(|piece| IoSlice::new(piece)).collect();
+        file.write_parts_at(5, &mut parts).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap()[5..], pieces.concat());
+        file.write_parts_at(0, &mut []).unwrap();
+        let error = file.write_parts_at(u64::MAX, &mut [IoSlice::new(b"x")]).unwrap_err();
+        assert!(error.to_string().contains("File too large"), "{error}");
     }
 
     #[test]

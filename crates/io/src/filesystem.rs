@@ -17,11 +17,16 @@ const CACHING: [i64; 8] =
 /// That of NFS among them.
 const NFS: i64 = 0x6969;
 
+/// Those that are nothing but this host's memory: tmpfs and ramfs.
+const MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
+
 /// The kind of file system that a file lies on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A disk or memory of this host, or one that hosts share without copies of their own that may be old.
     Coherent,
+    /// Memory of this host alone: nothing is ever brought to a device.
+    Memory,
     /// What another host has written may be hidden by what this host has in its memory.
     Stale,
     /// As `Stale`; and what a host writes back are whole pages, with its own old bytes in them where others have written.
@@ -43,6 +48,7 @@ fn kind_of(magic: i64) -> Kind {
     match magic & 0xffff_ffff {
         NFS => Kind::Nfs,
         magic if CACHING.contains(&magic) => Kind::Stale,
+        magic if MEMORY.contains(&magic) => Kind::Memory,
         _ => Kind::Coherent,
     }
 }

@@ -10,9 +10,13 @@ use crate::view::View;
 use hpvm_mpi::error::Result;
 use std::os::fd::AsRawFd;
 
-/// Holes up to this many bytes on average are read along: copying them takes less time than a system call
-/// (0.3 to 1 µs).
-const CHEAP_HOLE: u64 = 4096;
+/// Holes up to this many bytes on average are read along: copying them, and what is wanted once more, takes less time than a
+/// system call (0.3 to 1 µs).
+const CHEAP_HOLE: u64 = 2048;
+
+/// Bytes of a file in this host's memory that are read along with holes at a time, at most: they stay in a processor's own cache until
+/// they are copied. Servers are asked for as much as the hint says.
+const READ_AT_ONCE: u64 = 512 << 10;
 
 /// Where a piece is not in the host's memory the system is told of so many that follow, and so many bytes of them at most,
 /// before anybody waits for the first: the device then reads them side by side.
@@ -40,6 +44,8 @@ impl File {
         out: &mut [u8],
         hints: &Hints,
     ) -> Result<usize> {
+        let most = if self.is_remote() { u64::MAX } else { READ_AT_ONCE };
+        let most = most.min(hints.sieve_read_bytes);
         let mut extents = view.extents(position, out.len() as u64).peekable();
         let mut done = 0;
         let mut group = Vec::new();
@@ -52,7 +58,11 @@ impl File {
             let span = |last: &Extent| last.at + last.len - first.at;
             let mut useful = first.len;
             while let Some(next) = extents.peek()
-                && joins(hints, useful + next.len, span(next), group.len() as u64)
+                && joins(
+                    hints.sieve_reads,
+                    most,
+                    (useful + next.len, span(next), group.len() as u64),
+                )
             {
                 useful += next.len;
                 group.push(*next);
@@ -117,10 +127,10 @@ impl File {
     }
 }
 
-/// Whether one read of `span` bytes serves `pieces` extents and one more, with `useful` bytes together.
-fn joins(hints: &Hints, useful: u64, span: u64, pieces: u64) -> bool {
-    let room = span <= hints.sieve_read_bytes;
-    match hints.sieve_reads {
+/// Whether one read of `span` bytes, of at most `most`, serves `pieces` extents and one more, with `useful` bytes together.
+fn joins(when: When, most: u64, (useful, span, pieces): (u64, u64, u64)) -> bool {
+    let room = span <= most;
+    match when {
         When::Never => false,
         When::Always => room,
         When::Automatic => room && span - useful <= pieces * CHEAP_HOLE,

@@ -39,6 +39,27 @@ pub fn pays(accesses: &[Access]) -> bool {
     runs > 0 && bytes / runs < LONG_RUN && interleave(accesses)
 }
 
+/// Ranks of one host, at most, that read by themselves what is not gathered for its own sake.
+const READERS: usize = 16;
+/// Longest pieces on average that are gathered for more of them: a system call for each longer one takes less time.
+const SHORT_PIECE: u64 = 1024;
+
+/// As [`pays`], for reading a file that is kept in the memory of the one host that all ranks run on. There a rank reads its pieces with
+/// the holes between them, at the same time as the others, faster than somebody else hands it its pieces.
+pub fn pays_for_near_reads(accesses: &[Access]) -> bool {
+    let (bytes, runs) = accesses.iter().fold((0, 0), |(b, r), a| (b + a.bytes, r + a.runs));
+    accesses.len() > READERS && bytes < runs * SHORT_PIECE && pays(accesses)
+}
+
+/// Pieces of a page and more are written by their own ranks where that costs a system call each and nothing else.
+const PAGE: u64 = 4096;
+
+/// As [`pays`], for writing a file that is nothing but memory of the one host that all ranks run on.
+pub fn pays_for_writes_to_memory(accesses: &[Access]) -> bool {
+    let (bytes, runs) = accesses.iter().fold((0, 0), |(b, r), a| (b + a.bytes, r + a.runs));
+    bytes < runs * PAGE && pays(accesses)
+}
+
 /// Whether the accesses of two ranks overlap in the range that they span.
 pub fn interleave(accesses: &[Access]) -> bool {
     let mut spans: Vec<_> =
@@ -221,6 +242,11 @@ mod tests {
         assert!(!interleave(&[access(0, 10), access(10, 20), Access::default()]));
         assert!(interleave(&[access(0, 11), access(10, 20)]));
         assert!(!pays(&[Access { bytes: 1 << 30, ..access(0, 11) }, access(10, 20)]));
+        let many = [access(0, 11); READERS + 1];
+        assert!(pays_for_near_reads(&many) && !pays_for_near_reads(&many[1..]));
+        assert!(pays_for_writes_to_memory(&many));
+        assert!(!pays_for_writes_to_memory(&[Access { bytes: PAGE, ..many[0] }; 2]));
+        assert!(!pays_for_near_reads(&[Access { bytes: SHORT_PIECE, ..many[0] }; READERS + 1]));
     }
 
     proptest! {

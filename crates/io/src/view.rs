@@ -158,7 +158,7 @@ impl View {
 
     /// The data from stream byte `position` on, `len` of them: where they lie in the file, in order.
     pub fn extents(&self, position: u64, len: u64) -> Extents<'_> {
-        Extents { view: self, position, left: len }
+        Extents { view: self, position, left: len, ahead: None }
     }
 
     /// The byte of the file where stream byte `position` lies (`MPI_File_get_byte_offset`).
@@ -213,6 +213,8 @@ pub struct Extents<'a> {
     view: &'a View,
     position: u64,
     left: u64,
+    /// The one that comes next, found while it was looked whether it continues the one before.
+    ahead: Option<Extent>,
 }
 
 impl Extents<'_> {
@@ -226,15 +228,14 @@ impl Extents<'_> {
             }
             Tile::Holes { size, extent } => {
                 let (copy, inside) = (self.position / size, self.position % size);
-                let (at, len) = self.view.filetype.segments_of(1, inside, self.left).next()?;
+                let (at, len) = self.view.filetype.run_at(1, inside)?;
                 let base = copy.saturating_mul(extent).saturating_add(self.view.disp);
                 Extent { at: base.saturating_add_signed(at), len: len.min(self.left) }
             }
             // `check_end` keeps accesses inside; beyond, the view has nothing.
             Tile::Single { size } if self.position >= size => return None,
             Tile::Single { .. } => {
-                let (at, len) =
-                    self.view.filetype.segments_of(1, self.position, self.left).next()?;
+                let (at, len) = self.view.filetype.run_at(1, self.position)?;
                 Extent { at: self.view.disp.saturating_add_signed(at), len: len.min(self.left) }
             }
         };
@@ -248,15 +249,14 @@ impl Iterator for Extents<'_> {
     type Item = Extent;
 
     fn next(&mut self) -> Option<Extent> {
-        let mut found = self.one()?;
+        let mut found = self.ahead.take().or_else(|| self.one())?;
         loop {
-            let mut ahead = self.clone();
-            match ahead.one() {
-                Some(next) if next.at == found.at + found.len => {
-                    found.len += next.len;
-                    *self = ahead;
+            match self.one() {
+                Some(next) if next.at == found.at + found.len => found.len += next.len,
+                next => {
+                    self.ahead = next;
+                    return Some(found);
                 }
-                _ => return Some(found),
             }
         }
     }

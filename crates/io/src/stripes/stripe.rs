@@ -7,7 +7,7 @@ use crate::file::File;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
 use std::fs::OpenOptions;
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -85,6 +85,11 @@ impl Stripe {
 
     pub fn write_at(&self, at: u64, data: &[u8]) -> Result<()> {
         self.file.write_at(self.behind_header(at)?, data)
+    }
+
+    /// As [`File::write_parts_at`].
+    pub fn write_parts_at(&self, at: u64, parts: &mut [IoSlice<'_>]) -> Result<()> {
+        self.file.write_parts_at(self.behind_header(at)?, parts)
     }
 
     /// Reads until `out` is full or the stripe ends; says how much that was.

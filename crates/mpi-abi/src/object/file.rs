@@ -23,7 +23,12 @@ pub struct FileObject {
     /// Where the data lie if they lie in stripes; then `file` has none.
     pub stripes: Option<Arc<Striped>>,
     state: Mutex<State>,
+    /// Memory in which collective calls gather, kept from one to the next: fresh memory costs more than to copy into it.
+    scratch: Mutex<Vec<u8>>,
 }
+
+/// Bytes of such memory that are kept.
+const KEPT: usize = 32 << 20;
 
 /// The parts that change.
 #[derive(Debug)]
@@ -58,7 +63,26 @@ impl FileObject {
         state: State,
     ) -> FileObject {
         let (file, state) = (Arc::new(file), Mutex::new(state));
-        FileObject { file, object, comm, hosts, shared, stripes, state }
+        let scratch = Mutex::default();
+        FileObject { file, object, comm, hosts, shared, stripes, state, scratch }
+    }
+
+    /// Memory of any length and content, to be given back by [`FileObject::keep_scratch`].
+    pub fn scratch(&self) -> Vec<u8> {
+        std::mem::take(&mut *self.scratch.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Keeps memory for the next call.
+    pub fn keep_scratch(&self, bytes: Vec<u8>) {
+        if bytes.capacity() <= KEPT {
+            *self.scratch.lock().unwrap_or_else(PoisonError::into_inner) = bytes;
+        }
+    }
+
+    /// Whether all ranks are on one host, which keeps the file in its memory.
+    pub fn is_near(&self) -> bool {
+        let one_host = self.hosts.iter().all(|host| *host == self.hosts[0]);
+        one_host && self.stripes.is_none() && !self.file.is_remote()
     }
 
     /// The changing parts. Held for moments only, never across a callback or a wait for others.

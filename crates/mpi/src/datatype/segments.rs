@@ -17,6 +17,12 @@ impl Datatype {
         self.segments_of(count, 0, u64::MAX)
     }
 
+    /// The run that stream byte `position` of `count` copies lies in, from there on: offset from the buffer's address and length. It
+    /// is found anew, and may be continued by the next one.
+    pub fn run_at(&self, count: i64, position: u64) -> Option<(i64, u64)> {
+        self.layout.locate(as_count(count), position)
+    }
+
     /// The contiguous runs of stream bytes `position..position + limit` of `count` copies.
     pub fn segments_of(&self, count: i64, position: u64, limit: u64) -> Segments<'_> {
         let count = as_count(count);

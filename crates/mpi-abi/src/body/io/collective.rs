@@ -10,6 +10,7 @@ use hpvm_io::{Extent, Hints};
 use hpvm_mpi::Class;
 use hpvm_mpi::error::Result;
 use std::collections::BTreeSet;
+use std::io::IoSlice;
 
 /// Accesses a file together with all its ranks; says how many bytes of the program's data that were.
 ///
@@ -42,6 +43,12 @@ pub unsafe fn run(access: &Access<'_>, direction: Direction) -> Result<u64> {
         _ if file.stripes.is_some() => any,
         NEVER => false,
         ALWAYS => any,
+        _ if direction == Direction::Read && file.is_near() => {
+            two_phase::pays_for_near_reads(&accesses)
+        }
+        _ if file.file.is_in_memory() && file.is_near() => {
+            two_phase::pays_for_writes_to_memory(&accesses)
+        }
         _ => two_phase::pays(&accesses),
     };
     if !gathers {
@@ -141,15 +148,21 @@ impl Rounds<'_> {
             cuts[*rank] = cut.filter(|cut| cut.len > 0).collect();
         }
         let extents = |cuts: &Vec<Cut>| cuts.iter().map(|cut| cut.extents.len()).sum::<usize>();
-        let counts: Vec<_> = cuts.iter().map(|cuts| [extents(cuts) as u64]).collect();
+        let own = self.file.rank();
+        // What this rank gathers of its own it knows.
+        let told = |(rank, cuts)| if rank == own { 0 } else { extents(cuts) };
+        let counts: Vec<_> = cuts.iter().enumerate().map(|cuts| [told(cuts) as u64]).collect();
         let incoming = agree::exchange_words(self.file.comm, &counts)?;
-        let lists: Vec<u8> = cuts.iter().flatten().flat_map(|cut| encode(&cut.extents)).collect();
-        let send = parts(cuts.iter().map(|cuts| extents(cuts) * PIECE));
+        let mut lists = Vec::new();
+        let others = cuts.iter().enumerate().filter(|(rank, _)| *rank != own);
+        others.flat_map(|(_, cuts)| cuts).for_each(|cut| encode(&cut.extents, &mut lists));
+        let send = parts(counts.iter().map(|[n]| *n as usize * PIECE));
         let recv = parts(incoming.iter().map(|[n]| *n as usize * PIECE));
         let mut gathered = vec![0; end(&recv)];
         agree::exchange_bytes(self.file.comm, (&lists, &send), (&mut gathered, &recv))?;
-        let pieces: Vec<_> =
+        let mut pieces: Vec<_> =
             recv.iter().map(|(at, len)| decode(&gathered[*at..at + len])).collect();
+        pieces[own] = cuts[own].iter().flat_map(|cut| cut.extents.iter().copied()).collect();
         let me = self.aggregators.iter().position(|rank| *rank == self.file.rank());
         let windows = me.map_or(Vec::new(), |me| self.plan.windows(me as u32, number));
         pieces.iter().try_for_each(|list| check(list, &windows))?;
@@ -160,51 +173,86 @@ impl Rounds<'_> {
     /// The memory of the access may be read.
     unsafe fn write(&self, access: &Access<'_>) -> Result<u64> {
         let mut outcome = Ok(());
+        let mut scratch = self.file.scratch();
         for number in 0..self.plan.rounds() {
             let round = self.round(number)?;
-            let mut mine = Vec::new();
-            let mut staging = Vec::new();
-            for cut in round.cuts.iter().flatten() {
-                // SAFETY: the caller's promise; a cut lies inside the stream.
-                mine.extend_from_slice(unsafe {
-                    access.transfer.memory.read(cut.at, cut.len, &mut staging)
-                });
-            }
-            let send = parts(round.cuts.iter().map(|cuts| bytes(cuts)));
-            let recv = parts(round.pieces.iter().map(|list| total(list)));
-            let mut gathered = vec![0; end(&recv)];
-            agree::exchange_bytes(self.file.comm, (&mine, &send), (&mut gathered, &recv))?;
+            let mut packed = Vec::new();
+            // SAFETY: the caller's promise.
+            let (mine, send) = unsafe { self.outgoing(access, &round.cuts, &mut packed) };
+            let own = self.file.rank();
+            let (at, len) = send[own];
+            let length =
+                |(rank, list): (usize, &Vec<Extent>)| if rank == own { 0 } else { total(list) };
+            let recv = parts(round.pieces.iter().enumerate().map(length));
+            // What this rank gathers of its own stays where it is.
+            let mut others = send.clone();
+            others[own].1 = 0;
+            // Never made shorter: what is added is filled with zeros.
+            scratch.resize(scratch.len().max(end(&recv)), 0);
+            let gathered = &mut scratch[..end(&recv)];
+            agree::exchange_bytes(self.file.comm, (mine, &others), (gathered, &recv))?;
+            let mut data: Vec<&[u8]> =
+                recv.iter().map(|(at, len)| &gathered[*at..at + len]).collect();
+            data[own] = &mine[at..at + len];
             // Others go on to the next round, so an error waits for the end.
-            outcome = outcome.and_then(|()| self.write_pieces(&round.pieces, &recv, &gathered));
+            outcome = outcome.and_then(|()| self.write_pieces(&round.pieces, &data));
         }
+        self.file.keep_scratch(scratch);
         outcome.map(|()| access.transfer.bytes)
     }
 
-    /// Writes what was gathered in as large runs as it makes.
-    fn write_pieces(
+    /// The bytes of these cuts, and where those of each aggregator lie in them, by its rank. They are packed only where they do not lie in
+    /// one run each.
+    ///
+    /// # Safety
+    /// The memory of the access may be read.
+    unsafe fn outgoing<'m>(
         &self,
-        pieces: &[Vec<Extent>],
-        places: &agree::Parts,
-        data: &[u8],
-    ) -> Result<()> {
-        let sorted = in_order(pieces, places);
-        let mut run: Vec<u8> = Vec::new();
-        let mut start = 0;
-        for (piece, at) in sorted {
-            let place = self.place(piece.at);
-            if place != start + run.len() as u64 && !run.is_empty() {
-                self.store(start, &run)?;
-                run.clear();
-            }
-            if run.is_empty() {
-                start = place;
-            }
-            run.extend_from_slice(&data[at..at + piece.len as usize]);
+        access: &'m Access<'_>,
+        cuts: &[Vec<Cut>],
+        packed: &'m mut Vec<u8>,
+    ) -> (&'m [u8], agree::Parts) {
+        let memory = &access.transfer.memory;
+        let single = cuts.iter().all(|cuts| cuts.len() <= 1);
+        if let Some((first, len)) = memory.run().filter(|_| single) {
+            let part = |cuts: &Vec<Cut>| {
+                cuts.first().map_or((0, 0), |cut| (cut.at as usize, cut.len as usize))
+            };
+            // SAFETY: the caller's promise: so many bytes in one run.
+            let all = unsafe { core::slice::from_raw_parts(first, len) };
+            return (all, cuts.iter().map(part).collect());
         }
-        match run.is_empty() {
-            true => Ok(()),
-            false => self.store(start, &run),
+        let mut staging = Vec::new();
+        for cut in cuts.iter().flatten() {
+            // SAFETY: the caller's promise; a cut lies inside the stream.
+            packed.extend_from_slice(unsafe { memory.read(cut.at, cut.len, &mut staging) });
         }
+        (packed, parts(cuts.iter().map(|cuts| bytes(cuts))))
+    }
+
+    /// Writes what was gathered, `data` of each rank, in as large runs as it makes.
+    fn write_pieces(&self, pieces: &[Vec<Extent>], data: &[&[u8]]) -> Result<()> {
+        let sorted = in_order(pieces);
+        let all: u64 = sorted.iter().map(|piece| piece.extent.len).sum();
+        // Servers get what follows each other in memory in large requests.
+        let remote = self.file.file.is_remote();
+        let apart = !remote && all >= SHORT_PART * sorted.len() as u64;
+        let most = if remote { usize::MAX } else { LONGEST_COPIED };
+        let mut run = Run { rounds: self, start: 0, end: 0, parts: Vec::new(), copied: Vec::new() };
+        for Piece { extent, rank, at } in sorted {
+            let part = &data[rank][at..at + extent.len as usize];
+            let place = self.place(extent.at);
+            if place != run.end || run.copied.len().saturating_add(part.len()) > most {
+                run.store()?;
+                (run.start, run.end) = (place, place);
+            }
+            match apart {
+                true => run.parts.push(IoSlice::new(part)),
+                false => run.copied.extend_from_slice(part),
+            }
+            run.end += part.len() as u64;
+        }
+        run.store()
     }
 
     /// Where a byte of the file lies in what this rank writes to and reads from.
@@ -212,10 +260,10 @@ impl Rounds<'_> {
         self.file.stripes.as_ref().map_or(at, |striped| striped.layout().place(at).1)
     }
 
-    fn store(&self, place: u64, data: &[u8]) -> Result<()> {
+    fn store(&self, place: u64, parts: &mut [IoSlice<'_>]) -> Result<()> {
         match &self.file.stripes {
-            Some(striped) => striped.own()?.write_at(place, data),
-            None => self.file.file.write_at(place, data),
+            Some(striped) => striped.own()?.write_parts_at(place, parts),
+            None => self.file.file.write_parts_at(place, parts),
         }
     }
 
@@ -261,12 +309,13 @@ impl Rounds<'_> {
         places: &agree::Parts,
         out: &mut [u8],
     ) -> Result<Vec<usize>> {
-        let sorted = in_order(pieces, places);
-        let (Some((first, _)), Some(last)) =
-            (sorted.first(), sorted.iter().map(|(p, _)| p.at + p.len).max())
+        let sorted = in_order(pieces);
+        let (Some(first), Some(last)) =
+            (sorted.first(), sorted.iter().map(|p| p.extent.at + p.extent.len).max())
         else {
             return Ok(vec![0; pieces.len()]);
         };
+        let first = first.extent;
         let start = self.place(first.at);
         let mut whole = vec![0; (self.place(last - 1) + 1 - start) as usize];
         let file_end = match &self.file.stripes {
@@ -277,10 +326,11 @@ impl Rounds<'_> {
             }
             None => first.at + self.file.file.read_at(start, &mut whole)? as u64,
         };
-        for (piece, at) in &sorted {
-            let from = (self.place(piece.at) - start) as usize;
-            let len = piece.len.min(file_end.saturating_sub(piece.at)) as usize;
-            out[*at..at + len].copy_from_slice(&whole[from..from + len]);
+        for Piece { extent, rank, at } in &sorted {
+            let from = (self.place(extent.at) - start) as usize;
+            let len = extent.len.min(file_end.saturating_sub(extent.at)) as usize;
+            let to = places[*rank].0 + at;
+            out[to..to + len].copy_from_slice(&whole[from..from + len]);
         }
         let had = |list: &Vec<Extent>| {
             list.iter().map(|p| file_end.saturating_sub(p.at).min(p.len) as usize).sum()
@@ -289,18 +339,57 @@ impl Rounds<'_> {
     }
 }
 
-/// Pieces in the order of the file, with where their bytes lie.
-fn in_order(pieces: &[Vec<Extent>], places: &agree::Parts) -> Vec<(Extent, usize)> {
-    let mut all = Vec::new();
-    for (list, (start, _)) in pieces.iter().zip(places) {
-        let mut at = *start;
-        for piece in list {
-            all.push((*piece, at));
-            at += piece.len as usize;
+/// A piece of a rank's, whose bytes begin at byte `at` of that rank's.
+#[derive(Clone, Copy)]
+struct Piece {
+    extent: Extent,
+    rank: usize,
+    at: usize,
+}
+
+/// The pieces of all ranks in the order of the file.
+fn in_order(pieces: &[Vec<Extent>]) -> Vec<Piece> {
+    let mut all = Vec::with_capacity(pieces.iter().map(Vec::len).sum());
+    for (rank, list) in pieces.iter().enumerate() {
+        let mut at = 0;
+        for extent in list {
+            all.push(Piece { extent: *extent, rank, at });
+            at += extent.len as usize;
         }
     }
-    all.sort_by_key(|(piece, _)| piece.at);
+    // Stable: where ranks write the same bytes the last one's stay.
+    all.sort_by_key(|piece| piece.extent.at);
     all
+}
+
+/// Parts shorter than this on average are copied together: each part that the system takes by itself costs it some 50 ns.
+const SHORT_PART: u64 = 512;
+/// Bytes that are copied together, at most: they stay in a processor's own cache until they are written.
+const LONGEST_COPIED: usize = 256 << 10;
+
+/// A run of the file that is to be written: parts that lie somewhere in memory, or have been copied together.
+struct Run<'a> {
+    rounds: &'a Rounds<'a>,
+    start: u64,
+    end: u64,
+    parts: Vec<IoSlice<'a>>,
+    copied: Vec<u8>,
+}
+
+impl Run<'_> {
+    /// Writes what there is. Who gathers nothing may have no place to write to.
+    fn store(&mut self) -> Result<()> {
+        if self.parts.is_empty() && self.copied.is_empty() {
+            return Ok(());
+        }
+        let stored = match self.parts.is_empty() {
+            true => self.rounds.store(self.start, &mut [IoSlice::new(&self.copied)]),
+            false => self.rounds.store(self.start, &mut self.parts),
+        };
+        self.parts.clear();
+        self.copied.clear();
+        stored
+    }
 }
 
 /// Bytes from the beginning of the stream that came without a gap; parts are (at, wanted, came).
@@ -322,8 +411,12 @@ fn contiguous(mut parts: Vec<(u64, u64, u64)>) -> u64 {
 /// Bytes of an extent in a list that is sent.
 const PIECE: usize = 16;
 
-fn encode(extents: &[Extent]) -> impl Iterator<Item = u8> + '_ {
-    extents.iter().flat_map(|e| [e.at.to_le_bytes(), e.len.to_le_bytes()].into_iter().flatten())
+fn encode(extents: &[Extent], list: &mut Vec<u8>) {
+    list.reserve(extents.len() * PIECE);
+    for Extent { at, len } in extents {
+        list.extend_from_slice(&at.to_le_bytes());
+        list.extend_from_slice(&len.to_le_bytes());
+    }
 }
 
 /// What another rank asks for is an allegation: its pieces have to lie in our windows, in order.
@@ -396,6 +489,8 @@ mod tests {
     #[test]
     fn lists_of_extents_travel() {
         let list = [Extent { at: 1 << 40, len: 3 }, Extent { at: 7, len: u64::MAX }];
-        assert_eq!(decode(&encode(&list).collect::<Vec<_>>()), list);
+        let mut bytes = Vec::new();
+        encode(&list, &mut bytes);
+        assert_eq!(decode(&bytes), list);
     }
 }
