@@ -9,7 +9,7 @@
 //! if the thread level allows it.
 
 use crate::constants::MPI_Request;
-use core::ffi::{c_int, c_uint};
+use core::ffi::{c_int, c_uint, c_void};
 
 /// A model: its packets are apart from those of others.
 pub const PORTALS: c_uint = 0;
@@ -28,6 +28,14 @@ pub const NOTHING: isize = -1;
 pub fn error_of(length: isize) -> c_int {
     (NOTHING - length) as c_int
 }
+
+/// See [`Models::visit`]: `context`, the sender, the packet and its length. The packet is there until this returns. 0: show no more.
+pub type Show = unsafe extern "C" fn(
+    context: *mut c_void,
+    from: c_uint,
+    packet: *const u8,
+    len: usize,
+) -> c_int;
 
 /// See [`Models::serve`].
 pub type Serve = unsafe extern "C" fn() -> c_int;
@@ -63,9 +71,21 @@ pub struct Models {
         count: usize,
         needs_all: c_int,
     ) -> isize,
-    /// Ends a `wait` of another thread; if there is none, the next one.
+    /// Shows packets to `show` where they lie, which takes them so, the oldest first: as many as are there one behind the other, until
+    /// `show` returns 0. Says how many, or an error as `wait` does. Without one it makes a step of progress, as `take`; where
+    /// `blocks` is not 0 it blocks, as `wait`, and 0 means what [`NOTHING`] means there. `show` is called inside the engine: it calls no
+    /// function of this library and does not block.
+    pub visit: unsafe extern "C" fn(
+        model: c_uint,
+        show: Show,
+        context: *mut c_void,
+        requests: *const MPI_Request,
+        count: usize,
+        blocks: c_int,
+    ) -> isize,
+    /// Ends a `wait` or a `visit` that blocks of another thread; if there is none, the next one.
     pub wake: unsafe extern "C" fn(model: c_uint),
-    /// Names a function, or none, that progress calls when packets have come and no `wait` or `take` of the model is there to have
+    /// Names a function, or none, that progress calls when packets have come and no `wait`, `take` or `visit` of the model is there to have
     /// them. It takes them and does not block; it is called outside of the engine, on the thread that made progress, by one thread at a
     /// time. From when it is named, again maybe, until it returns 0 it is also called after progress that may have ended a
     /// request.

@@ -4,9 +4,9 @@ use crate::body::check::wrong;
 use crate::object::request::Named;
 use crate::raise::{in_engine, remember};
 use crate::runtime::{Entered, World, enter};
-use core::ffi::{c_int, c_uint};
+use core::ffi::{c_int, c_uint, c_void};
 use hpvm_abi::constants::MPI_Request;
-use hpvm_abi::models::{Models, NOTHING, Serve};
+use hpvm_abi::models::{Models, NOTHING, Serve, Show};
 use hpvm_mpi::engine::models::{MODELS, PACKET, Polled};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
@@ -15,7 +15,7 @@ use hpvm_mpi::{Class, Error};
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals, reason = "a name of the C interface")]
 pub static hpvm_models_1: Models =
-    Models { size: size_of::<Models>(), send, unsent, take, wait, wake, serve: set_service };
+    Models { size: size_of::<Models>(), send, unsent, take, wait, visit, wake, serve: set_service };
 
 const _: () = assert!(MODELS == hpvm_abi::models::COUNT && PACKET == hpvm_abi::models::PACKET);
 
@@ -82,8 +82,9 @@ pub fn serve(w: &mut Entered, due: u32) {
 }
 
 /// Models' numbers come from our own libraries.
+#[inline(always)]
 fn number(model: c_uint) -> usize {
-    model as usize % MODELS
+    (model as usize).min(MODELS - 1)
 }
 
 unsafe extern "C" fn send(
@@ -98,18 +99,26 @@ unsafe extern "C" fn send(
         |w| {
             let size = w.process.fm().size();
             if to >= size || head_len.saturating_add(len) > PACKET {
-                let text = format!(
-                    "a packet of {head_len} and {len} bytes for rank {to}; expected {PACKET} at most, for 0 to {}",
-                    size - 1
-                );
-                return Err(wrong(Class::Arg, text));
+                return Err(no_packet(to, head_len, len, size));
             }
             // SAFETY: as many bytes at both, by the interface; without any there may be no address.
             let parts = unsafe { [bytes(head, head_len), bytes(data, len)] };
+            if w.process.send_model_now(number(model), to, parts) {
+                return Ok(());
+            }
             w.process.send_model(number(model), to, parts)
         },
         remember,
     )
+}
+
+#[cold]
+fn no_packet(to: c_uint, head_len: usize, len: usize, size: u32) -> Error {
+    let text = format!(
+        "a packet of {head_len} and {len} bytes for rank {to}; expected {PACKET} at most, for 0 to {}",
+        size - 1
+    );
+    wrong(Class::Arg, text)
 }
 
 /// # Safety
@@ -124,19 +133,18 @@ unsafe extern "C" fn unsent(model: c_uint) -> usize {
     if w.process.has_backlog() { w.process.unsent_of_model(number(model)) } else { 0 }
 }
 
-/// The oldest packet of a model, if one has come.
+/// Copies a packet to `place`, says at `from` whose it is, and returns its length.
 ///
 /// # Safety
 /// There is room for a packet at `place`, and for a number at `from`.
-unsafe fn taken(w: &mut World, model: usize, place: *mut u8, from: *mut c_uint) -> Option<isize> {
-    w.process.take_model(model, |src, data| {
-        // SAFETY: the caller's promise; no packet is longer.
-        unsafe {
-            hpvm_mpi::engine::models::copy(data, place);
-            *from = src;
-        }
-        data.len() as isize
-    })
+#[inline(always)]
+unsafe fn copied(src: c_uint, data: &[u8], place: *mut u8, from: *mut c_uint) -> isize {
+    // SAFETY: the caller's promise; no packet is longer.
+    unsafe {
+        hpvm_mpi::engine::models::copy(data, place);
+        *from = src;
+    }
+    data.len() as isize
 }
 
 /// See `hpvm_abi::models::error_of`.
@@ -146,35 +154,16 @@ fn failed(error: Error) -> isize {
 }
 
 unsafe extern "C" fn take(model: c_uint, place: *mut u8, from: *mut c_uint) -> isize {
-    let model = number(model);
-    let mut w = match enter() {
-        Ok(w) => w,
-        Err(error) => return failed(error),
+    let mut length = NOTHING;
+    let show = |src, data: &[u8]| {
+        // SAFETY: by the interface.
+        length = unsafe { copied(src, data, place, from) };
+        false
     };
-    if w.process.model_has_packet(model) {
-        // SAFETY: by the interface.
-        return unsafe { taken(&mut w, model, place, from) }.unwrap_or(NOTHING);
+    match looked(number(model), show) {
+        Ok(_) => length,
+        Err(error) => failed(error),
     }
-    if w.turns_are_plain() {
-        // SAFETY: by the interface.
-        match unsafe { poll(&mut w, model, place, from, 1) } {
-            Polled::Packet(_, len) => return len as isize,
-            Polled::Nothing => {
-                w.glanced(false);
-                return NOTHING;
-            }
-            Polled::Other => {}
-        }
-    }
-    let waits = w.objects.model_service.begin(1 << model);
-    let glance = w.glance();
-    w.objects.model_service.end(waits);
-    if let Err(error) = glance {
-        drop(w);
-        return failed(error);
-    }
-    // SAFETY: by the interface.
-    unsafe { taken(&mut w, model, place, from) }.unwrap_or(NOTHING)
 }
 
 unsafe extern "C" fn wait(
@@ -185,75 +174,129 @@ unsafe extern "C" fn wait(
     count: usize,
     needs_all: c_int,
 ) -> isize {
-    let model = number(model);
-    let mut w = match enter() {
-        Ok(w) => w,
-        Err(error) => return failed(error),
-    };
-    let requests = match count {
-        0 => &[],
-        // SAFETY: `count` handles, by the interface.
-        _ => unsafe { core::slice::from_raw_parts(requests, count) },
-    };
-    if !w.process.model_has_packet(model) {
+    let mut length = NOTHING;
+    let show = |src, data: &[u8]| {
         // SAFETY: by the interface.
-        if let Some(len) = unsafe { wait_plainly(&mut w, model, place, from, requests) } {
-            return len;
-        }
-        if let Err(error) = wait_for(&mut w, model, requests, needs_all != 0) {
-            drop(w);
-            return failed(error);
+        length = unsafe { copied(src, data, place, from) };
+        false
+    };
+    // SAFETY: by the interface.
+    let requests = unsafe { handles(requests, count) };
+    match waited(number(model), requests, needs_all != 0, show) {
+        Ok(_) => length,
+        Err(error) => failed(error),
+    }
+}
+
+unsafe extern "C" fn visit(
+    model: c_uint,
+    show: Show,
+    context: *mut c_void,
+    requests: *const MPI_Request,
+    count: usize,
+    blocks: c_int,
+) -> isize {
+    // SAFETY: by the interface.
+    let show = |src, data: &[u8]| unsafe { show(context, src, data.as_ptr(), data.len()) } != 0;
+    let shown = match blocks {
+        0 => looked(number(model), show),
+        // SAFETY: by the interface.
+        _ => waited(number(model), unsafe { handles(requests, count) }, false, show),
+    };
+    match shown {
+        Ok(shown) => shown as isize,
+        Err(error) => failed(error),
+    }
+}
+
+/// # Safety
+/// `count` handles are at `requests`, which may be anything if there are none.
+unsafe fn handles<'a>(requests: *const MPI_Request, count: usize) -> &'a [MPI_Request] {
+    // SAFETY: the caller's promise.
+    if count == 0 { &[] } else { unsafe { core::slice::from_raw_parts(requests, count) } }
+}
+
+/// Shows what waits in the queue of a model, and says how many packets that were.
+fn queued(w: &mut World, model: usize, show: &mut impl FnMut(c_uint, &[u8]) -> bool) -> usize {
+    let mut shown = 0;
+    while let Some(more) = w.process.take_model(model, &mut *show) {
+        shown += 1;
+        if !more {
+            break;
         }
     }
-    // SAFETY: by the interface.
-    unsafe { taken(&mut w, model, place, from) }.unwrap_or(NOTHING)
+    shown
+}
+
+/// Shows what has come, after a step of progress if nothing has, and says how many packets that were.
+#[inline(always)]
+fn looked(model: usize, mut show: impl FnMut(c_uint, &[u8]) -> bool) -> Result<usize> {
+    let mut w = enter()?;
+    if w.process.model_has_packet(model) {
+        return Ok(queued(&mut w, model, &mut show));
+    }
+    if w.turns_are_plain() {
+        match poll(&mut w, model, 1, &mut show) {
+            Polled::Packets(shown) => return Ok(shown),
+            Polled::Nothing => {
+                w.glanced(false);
+                return Ok(0);
+            }
+            Polled::Other => {}
+        }
+    }
+    let waits = w.objects.model_service.begin(1 << model);
+    let glance = w.glance();
+    w.objects.model_service.end(waits);
+    glance?;
+    Ok(queued(&mut w, model, &mut show))
+}
+
+/// Shows what has come, and blocks until something has, or a request is done, or somebody has called `wake`; says how many packets that
+/// were.
+#[inline(always)]
+fn waited(
+    model: usize,
+    requests: &[MPI_Request],
+    needs_all: bool,
+    mut show: impl FnMut(c_uint, &[u8]) -> bool,
+) -> Result<usize> {
+    let mut w = enter()?;
+    if !w.process.model_has_packet(model) {
+        if let Some(shown) = wait_plainly(&mut w, model, requests, &mut show) {
+            return Ok(shown);
+        }
+        wait_for(&mut w, model, requests, needs_all)?;
+    }
+    Ok(queued(&mut w, model, &mut show))
 }
 
 /// Polls between two moments at which other threads may come in.
 const POLLS: u32 = 16;
 
-/// Polls for a packet of a model of which none is there, as [`Process::poll_for_model`](hpvm_mpi::Process::poll_for_model), and says
-/// at `from` whose it is.
-///
-/// # Safety
-/// There is room for a packet at `place`, and for a number at `from`.
+/// Polls for packets of a model of which none is there, as [`Process::poll_for_model`](hpvm_mpi::Process::poll_for_model).
 #[inline(always)]
-unsafe fn poll(
+fn poll(
     w: &mut World,
     model: usize,
-    place: *mut u8,
-    from: *mut c_uint,
     polls: u32,
+    show: &mut impl FnMut(c_uint, &[u8]) -> bool,
 ) -> Polled {
-    // SAFETY: the caller's promise.
-    match unsafe { w.process.poll_for_model(model, place, polls) } {
-        Ok(polled) => {
-            if let Polled::Packet(src, _) = polled {
-                // SAFETY: the caller's promise.
-                unsafe { *from = src };
-            }
-            polled
-        }
-        Err(broken) => {
-            crate::raise::broken(&mut w.job, &broken);
-            Polled::Other
-        }
-    }
+    w.process.poll_for_model(model, polls, show).unwrap_or_else(|broken| {
+        crate::raise::broken(&mut w.job, &broken);
+        Polled::Other
+    })
 }
 
-/// Waits for a packet as long as it is worth polling for it, and nothing else happens: most packets are awaited when they come,
+/// Waits for packets as long as it is worth polling for them, and nothing else happens: most packets are awaited when they come,
 /// as the next thing to come. `None`: it takes longer.
-///
-/// # Safety
-/// As for `poll`.
 #[inline(always)]
-unsafe fn wait_plainly(
+fn wait_plainly(
     w: &mut Entered,
     model: usize,
-    place: *mut u8,
-    from: *mut c_uint,
     requests: &[MPI_Request],
-) -> Option<isize> {
+    show: &mut impl FnMut(c_uint, &[u8]) -> bool,
+) -> Option<usize> {
     let mut left = w.polls_before_yield();
     while left > 0 && w.turns_are_plain() && w.objects.models_woken & 1 << model == 0 {
         if w.process.model_has_packet(model) || requests.iter().any(|request| is_done(w, *request))
@@ -261,16 +304,14 @@ unsafe fn wait_plainly(
             return None;
         }
         let polls = left.min(POLLS);
-        // SAFETY: the caller's promise.
-        match unsafe { poll(w, model, place, from, polls) } {
-            Polled::Packet(_, len) => return Some(len as isize),
+        match poll(w, model, polls, show) {
+            Polled::Packets(shown) => return Some(shown),
             Polled::Other => return None,
             Polled::Nothing => {}
         }
         left -= polls;
-        if w.shared() {
-            w.hand_over();
-        }
+        w.let_in();
+        w.hand_over();
     }
     None
 }

@@ -80,7 +80,7 @@ impl Entered {
         } else {
             self.quiet.next = now + RENEW;
             let (records, total) = records(self);
-            page(self).publish(self.quiet.since, self.shared(), &records, total);
+            page(self).publish(self.quiet.since, self.may_be_shared(), &records, total);
         }
         self.quiet.shown = true;
         limit

@@ -150,7 +150,9 @@ impl Entered {
             }
             idle = if moved || self.look() { 0 } else { idle + 1 };
             if !self.shared() {
-                self.rest(idle);
+                if !self.let_in() {
+                    self.rest(idle);
+                }
             } else if self.leader {
                 self.follow_leader();
             } else {
@@ -293,6 +295,7 @@ impl Entered {
         let mut wait = self.policy.begin_slots(call.is_long(), call.number());
         while !call.poll(&mut self.process)? {
             if self.policy.steps_for_slots(&mut wait, call.is_crossing()) {
+                self.let_in();
                 self.progress_step()?;
             }
             if self.look() {

@@ -4,12 +4,12 @@
 //! MPI, which copies it from memory to memory where that is one run.
 
 use crate::memory;
-use core::ffi::{c_int, c_uint};
+use core::ffi::c_int;
 use hpvm_abi::constants::*;
-use hpvm_abi::models::{NOTHING, PORTALS, error_of};
+use hpvm_abi::models::PORTALS;
 use hpvm_model::{models, mpi};
 use hpvm_portals::{
-    Carrier, Data, EAGER, Head, Inaccessible, PacketKind, Purpose, Region, Replies, Transfer,
+    Carrier, Data, EAGER, Head, Inaccessible, Purpose, Region, Replies, Reply, Transfer,
     Unreachable,
 };
 
@@ -45,13 +45,6 @@ struct Moving {
     offset: u64,
 }
 
-/// A packet that has come.
-pub struct Packet {
-    pub from: u32,
-    pub bytes: Buffer,
-    pub length: usize,
-}
-
 /// Totals, by which processes agree that nothing is on its way.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Totals {
@@ -79,50 +72,12 @@ pub struct Mpi {
     full: bool,
 }
 
-/// A wait for the next packet, or for the end of a transfer, which needs nothing of the carrier.
-pub struct Wait {
-    into: Buffer,
-    requests: Vec<MPI_Request>,
-}
-
-/// What a wait has found: a packet, or nothing but a reason to look.
-pub struct Found {
-    into: Buffer,
-    from: c_uint,
-    length: isize,
-}
-
 fn buffer() -> Buffer {
     Box::new([0; hpvm_abi::models::PACKET])
 }
 
 fn ok(code: c_int) -> bool {
     code == MPI_SUCCESS
-}
-
-impl Wait {
-    /// Also waits for `request`.
-    pub fn add(&mut self, request: MPI_Request) {
-        self.requests.push(request);
-    }
-
-    /// Blocks.
-    pub fn run(self) -> Found {
-        let Wait { mut into, requests } = self;
-        let mut from = 0;
-        // SAFETY: room for the longest packet; requests that nobody else tests while there is a leader.
-        let length = unsafe {
-            let (place, all) = (into.as_mut_ptr(), requests.as_ptr());
-            (models().wait)(PORTALS, place, &mut from, all, requests.len(), 0)
-        };
-        Found { into, from, length }
-    }
-}
-
-/// The engine cannot go on.
-#[cold]
-fn broken(code: c_int) -> ! {
-    hpvm_model::fail(c"Portals".as_ptr(), &hpvm_model::text(code))
 }
 
 impl Mpi {
@@ -165,41 +120,28 @@ impl Mpi {
         unsafe { (models().wake)(PORTALS) };
     }
 
-    /// A packet that has come, if there is one.
-    pub fn poll(&mut self) -> Option<Packet> {
-        let mut into = self.spare.pop().unwrap_or_else(buffer);
-        let mut from = 0;
-        // SAFETY: room for the longest packet; a place of ours.
-        let length = unsafe { (models().take)(PORTALS, into.as_mut_ptr(), &mut from) };
-        self.found(Found { into, from, length })
-    }
-
-    /// A wait, to be run without the carrier, whose outcome goes to `found`.
-    pub fn wait(&mut self) -> Wait {
-        let into = self.spare.pop().unwrap_or_else(buffer);
-        Wait { into, requests: self.moving.iter().map(|m| m.request).collect() }
-    }
-
-    /// The packet that was found, if it was one.
-    pub fn found(&mut self, found: Found) -> Option<Packet> {
-        let Found { into, from, length } = found;
-        match usize::try_from(length) {
-            Ok(length) => {
-                self.totals.received += 1;
-                Some(Packet { from, bytes: into, length })
-            }
-            Err(_) if length < NOTHING => broken(error_of(length)),
-            Err(_) => {
-                self.recycle(into);
-                None
-            }
-        }
-    }
-
-    /// From now on answers wait for those to what comes next, until they are [let go](Mpi::release).
+    /// A buffer for a packet.
     #[inline]
-    pub fn hold(&mut self) {
-        self.holds = true;
+    pub fn place(&mut self) -> Buffer {
+        self.spare.pop().unwrap_or_else(buffer)
+    }
+
+    /// What moves by itself.
+    #[inline(always)]
+    pub fn requests(&self) -> Vec<MPI_Request> {
+        self.moving.iter().map(|m| m.request).collect()
+    }
+
+    /// Whether an answer for `to` can wait with those that wait.
+    #[inline(always)]
+    pub fn can_keep(&self, to: u32) -> bool {
+        self.answers.is_empty() || (to == self.asker && !self.answers.is_full())
+    }
+
+    /// Lets answers wait for those that follow, until they are [let go](Mpi::release), or not; says how it was before.
+    #[inline(always)]
+    pub fn set_hold(&mut self, holds: bool) -> bool {
+        std::mem::replace(&mut self.holds, holds)
     }
 
     /// Whether answers wait.
@@ -224,12 +166,10 @@ impl Mpi {
 
     #[inline(never)]
     fn send_all_answers(&mut self) {
-        let mut packet = [0; Replies::BYTES];
-        let len = self.answers.write(&mut packet);
+        let (head, len) = (self.answers.packet().as_ptr(), self.answers.packet().len());
         // SAFETY: as many bytes.
-        let code = unsafe {
-            (models().send)(PORTALS, self.asker, packet.as_ptr(), len, core::ptr::null(), 0)
-        };
+        let code = unsafe { (models().send)(PORTALS, self.asker, head, len, core::ptr::null(), 0) };
+        self.answers.clear();
         // An initiator that is gone waits for nothing.
         let _ = self.count_sent(code);
     }
@@ -242,16 +182,6 @@ impl Mpi {
         self.unseen += 1;
         self.totals.sent += 1;
         Ok(())
-    }
-
-    /// Keeps an answer for those that follow. False: it is not one of those that go together.
-    #[inline(never)]
-    fn keep(&mut self, to: u32, head: &Head) -> bool {
-        if to != self.asker || self.answers.is_full() {
-            self.send_answers();
-            self.asker = to;
-        }
-        self.answers.push(head)
     }
 
     /// Takes back a packet's buffer.
@@ -267,6 +197,7 @@ impl Mpi {
     }
 
     /// Whether some data moves by itself.
+    #[inline(always)]
     pub fn has_transfers(&self) -> bool {
         !self.moving.is_empty()
     }
@@ -359,10 +290,6 @@ impl Mpi {
 impl Carrier for Mpi {
     #[inline(always)]
     fn send(&mut self, to: u32, head: &Head, data: Data) -> Result<(), Unreachable> {
-        let bare = matches!(head.kind, PacketKind::Reply(_)) && matches!(data, Data::None);
-        if bare && self.holds && self.keep(to, head) {
-            return Ok(());
-        }
         // What is sent to one process arrives in order.
         self.send_answers();
         let len = head.write(&mut self.head);
@@ -386,6 +313,18 @@ impl Carrier for Mpi {
         // SAFETY: as many bytes at both.
         let code = unsafe { (models().send)(PORTALS, to, self.head.as_ptr(), len, at, length) };
         self.count_sent(code)
+    }
+
+    #[inline(always)]
+    fn answer(&mut self, to: u32, reply: &Reply) {
+        if !self.can_keep(to) {
+            self.send_all_answers();
+        }
+        self.asker = to;
+        self.answers.push(reply);
+        if !self.holds {
+            self.send_all_answers();
+        }
     }
 
     fn send_bytes(
@@ -416,7 +355,7 @@ impl Carrier for Mpi {
         unsafe { memory::read(region, offset, into) }
     }
 
-    #[inline]
+    #[inline(always)]
     fn write(&mut self, region: &Region, offset: u64, bytes: &[u8]) -> Result<(), Inaccessible> {
         // SAFETY: as above.
         unsafe { memory::write(region, offset, bytes) }

@@ -4,7 +4,7 @@ use crate::interface::{of_interface, run};
 use crate::process::{Process, lock};
 use crate::progress::wait;
 use crate::queue::deadline;
-use crate::types::{CtEvent, TIME_FOREVER, code, give};
+use crate::types::{CtEvent, code, give};
 use core::ffi::{c_int, c_uint};
 use hpvm_portals::{Count, Fault};
 
@@ -49,6 +49,7 @@ pub unsafe extern "C" fn PtlCTCancelTriggered(ct_handle: u32) -> c_int {
     code(run(|p| p.interface(ct_handle)?.0.counter_cancel(ct_handle)))
 }
 
+#[inline(always)]
 fn get(p: &mut Process, counter: u32) -> Result<Count, Fault> {
     p.interface(counter)?.0.counter_get(counter)
 }
@@ -64,11 +65,42 @@ pub unsafe extern "C" fn PtlCTGet(ct_handle: u32, event: *mut CtEvent) -> c_int 
     }))
 }
 
+/// Whether a wait for `test` is over, and how. `first`: this is its first look.
+#[inline(always)]
+fn outcome(p: &mut Process, counter: u32, test: u64, first: bool) -> Option<Result<Count, Fault>> {
+    match get(p, counter) {
+        Ok(count) if count.ends_wait(test) => Some(Ok(count)),
+        Ok(_) => None,
+        // It was there, and is no more.
+        Err(_) if !first => Some(Err(Fault::Interrupted)),
+        Err(fault) => Some(Err(fault)),
+    }
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PtlCTWait(ct_handle: u32, test: u64, event: *mut CtEvent) -> c_int {
-    let mut which = 0;
-    // SAFETY: the program's places.
-    unsafe { PtlCTPoll(&ct_handle, &test, 1, TIME_FOREVER, event, &mut which) }
+    let guard = lock();
+    if guard.process.is_none() {
+        return Fault::NoInit as c_int;
+    }
+    if event.is_null() {
+        return Fault::ArgInvalid as c_int;
+    }
+    let mut first = true;
+    let found = wait(guard, None, |p| {
+        let outcome = outcome(p, ct_handle, test, first);
+        first = false;
+        outcome
+    });
+    match found {
+        Ok(Some(Ok(count))) => {
+            // SAFETY: the program's place.
+            unsafe { event.write(shown(count)) };
+            0
+        }
+        Ok(None) => Fault::CtNoneReached as c_int,
+        Ok(Some(Err(fault))) | Err(fault) => fault as c_int,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -95,21 +127,13 @@ pub unsafe extern "C" fn PtlCTPoll(
     };
     let mut first = true;
     let found = wait(guard, deadline(timeout), |p| {
-        let mut outcome = None;
-        for (at, (counter, test)) in counters.iter().zip(tests).enumerate() {
-            match get(p, *counter) {
-                Ok(count) if count.ends_wait(*test) => outcome = Some(Ok((at, count))),
-                Ok(_) => {}
-                // It was there, and is no more.
-                Err(_) if !first => outcome = Some(Err(Fault::Interrupted)),
-                Err(fault) => outcome = Some(Err(fault)),
-            }
-            if outcome.is_some() {
-                break;
-            }
-        }
+        let mut all = counters.iter().zip(tests).enumerate();
+        let found = all.find_map(|(at, (counter, test))| {
+            let outcome = outcome(p, *counter, *test, first)?;
+            Some(outcome.map(|count| (at, count)))
+        });
         first = false;
-        outcome
+        found
     });
     match found {
         Ok(Some(Ok((at, count)))) => {

@@ -20,3 +20,4 @@ mod runtime;
 mod table;
 mod triggered;
 mod types;
+mod visit;

@@ -6,10 +6,12 @@ use hpvm_portals::{Inaccessible, Region, Run};
 /// while it copies. Shorter entries are what the program says they are.
 const UNKNOWN: u64 = 1 << 46;
 
+#[inline(always)]
 fn is_unknown(region: &Region) -> bool {
     region.length() >= UNKNOWN
 }
 
+#[inline(always)]
 fn place(run: Run) -> *mut u8 {
     core::ptr::with_exposed_provenance_mut(run.address as usize)
 }
@@ -48,7 +50,7 @@ unsafe fn read_runs(region: &Region, offset: u64, into: &mut [u8]) -> Result<(),
 ///
 /// # Safety
 /// As for `read`; nobody else writes there meanwhile, or wants what is written.
-#[inline]
+#[inline(always)]
 pub unsafe fn write(region: &Region, offset: u64, bytes: &[u8]) -> Result<(), Inaccessible> {
     if let Some(run) = single(region, offset, bytes.len() as u64) {
         // SAFETY: as in `read`.
@@ -59,6 +61,7 @@ pub unsafe fn write(region: &Region, offset: u64, bytes: &[u8]) -> Result<(), In
     unsafe { write_runs(region, offset, bytes) }
 }
 
+#[inline(never)]
 unsafe fn write_runs(region: &Region, offset: u64, bytes: &[u8]) -> Result<(), Inaccessible> {
     let mut at = 0;
     for run in region.runs(offset, bytes.len() as u64) {
@@ -91,16 +94,21 @@ fn ask(run: Run, here: *mut u8, writes: bool) -> Result<(), Inaccessible> {
 }
 
 /// The only run of a region's part, if it is one.
-#[inline]
+#[inline(always)]
 pub fn single(region: &Region, offset: u64, length: u64) -> Option<Run> {
     if is_unknown(region) {
         return None;
     }
-    region
-        .run(offset, length)
-        .or_else(|| region.runs(offset, length).next().filter(|run| run.length == length))
+    region.run(offset, length).or_else(|| only_run(region, offset, length))
 }
 
+/// The same of a vector.
+#[inline(never)]
+fn only_run(region: &Region, offset: u64, length: u64) -> Option<Run> {
+    region.runs(offset, length).next().filter(|run| run.length == length)
+}
+
+#[inline(always)]
 pub fn pointer(run: Run) -> *mut u8 {
     place(run)
 }

@@ -157,35 +157,50 @@ pub unsafe extern "C" fn PtlPut(
     hdr_data: u64,
 ) -> c_int {
     let from = local(md_handle, local_offset);
-    let common =
-        Common { length, target_id, pt_index, match_bits, remote_offset, user_ptr, hdr_data };
-    match run(|p| put(p, from, ack_req, &common)) {
+    let started = run(|p| {
+        if p.carrier.is_full() {
+            return Ok(false);
+        }
+        let (interface, carrier) = p.interface(md_handle)?;
+        // Of the arguments themselves: those that the caller has just put on the stack, loaded in pairs for a structure, are there only
+        // when all stores before them are done, which those of the packet before may take long to be.
+        let put = Put {
+            from,
+            length,
+            ack: ack(ack_req)?,
+            target: target(interface, target_id),
+            pt_index,
+            match_bits,
+            remote_offset,
+            user_ptr: user_ptr.expose_provenance() as u64,
+            hdr_data,
+        };
+        interface.put(&put, carrier)
+    });
+    match started {
         Ok(true) => 0,
-        // SAFETY: it has no operand.
-        Ok(false) => unsafe { operate(&What::Put(from, ack_req), &common, None) },
+        Ok(false) => {
+            let common = Common {
+                length,
+                target_id,
+                pt_index,
+                match_bits,
+                remote_offset,
+                user_ptr,
+                hdr_data,
+            };
+            // SAFETY: it has no operand.
+            unsafe { put_otherwise(from, ack_req, &common) }
+        }
         Err(fault) => fault as c_int,
     }
 }
 
-/// Starts a put whose data goes with its header, if there is room. False: it is to start as other operations.
-#[inline(always)]
-fn put(p: &mut Process, from: Local, ack_req: u8, common: &Common) -> Result<bool, Fault> {
-    if p.carrier.is_full() {
-        return Ok(false);
-    }
-    let (interface, carrier) = p.interface(from.descriptor)?;
-    let put = Put {
-        from,
-        length: common.length,
-        ack: ack(ack_req)?,
-        target: target(interface, common.target_id),
-        pt_index: common.pt_index,
-        match_bits: common.match_bits,
-        remote_offset: common.remote_offset,
-        user_ptr: common.user_ptr.expose_provenance() as u64,
-        hdr_data: common.hdr_data,
-    };
-    interface.put(&put, carrier)
+/// Starts a put whose data does not go with its header, or for which there is no room yet.
+#[inline(never)]
+unsafe fn put_otherwise(from: Local, ack_req: u8, common: &Common) -> c_int {
+    // SAFETY: it has no operand.
+    unsafe { operate(&What::Put(from, ack_req), common, None) }
 }
 
 #[unsafe(no_mangle)]

@@ -1,12 +1,13 @@
 //! This process: its interfaces, the session of MPI, and the lock that guards them.
 
-use crate::carrier::{Found, Mpi, Packet};
+use crate::carrier::{Buffer, Mpi};
 use crate::progress::Progress;
+use crate::visit::{Kept, Visited, Visitor};
 use core::ffi::c_int;
 use hpvm_abi::constants::*;
 use hpvm_model::{Name, done, mpi, session};
 use hpvm_portals::{
-    Carrier, Data, Fault, Handle, Head, Interface, NiFail, PacketKind, Peer, Replies,
+    Carrier, Fault, Handle, Head, Interface, NiFail, PacketKind, Peer, Replies, Reply,
 };
 use hpvm_sync::biased::{self, Biased};
 use std::sync::Arc;
@@ -31,6 +32,8 @@ pub struct Process {
     /// Interfaces so far: handles of one that has gone are not those of the next.
     pub opened: u32,
     pub progress: Progress,
+    /// Packets that were dealt with inside of the engine have triggered something that has not started.
+    due: bool,
 }
 
 /// `PtlInit` without their `PtlFini`, and the process.
@@ -67,7 +70,16 @@ pub fn open(name: Name) -> Process {
     let me = me as u32;
     let carrier = Mpi::new(comm);
     let interfaces = [const { None }; 4];
-    Process { session, me, peers, carrier, interfaces, opened: 0, progress: Progress::default() }
+    Process {
+        session,
+        me,
+        peers,
+        carrier,
+        interfaces,
+        opened: 0,
+        progress: Progress::default(),
+        due: false,
+    }
 }
 
 /// Who the others are. A nid counts hosts, a pid the processes of a host, both from 1.
@@ -115,39 +127,122 @@ impl Process {
     /// Takes what has come: packets, and the ends of transfers. True: there was something.
     pub fn advance(&mut self) -> bool {
         let mut some = false;
-        self.carrier.hold();
         // Not for ever: the caller may have what it waits for.
         for _ in 0..AT_ONCE {
-            let Some(packet) = self.carrier.poll() else { break };
+            if !self.look() {
+                break;
+            }
             some = true;
-            self.packet(packet);
         }
-        while let Some(over) = self.carrier.poll_transfers() {
-            some = true;
-            self.transferred(over);
+        some | self.settle()
+    }
+
+    /// Takes packets that have come. True: there were some, and there may be more.
+    fn look(&mut self) -> bool {
+        let place = self.carrier.place();
+        let visitor = Visitor::new(Some(&mut *self), place, None);
+        let Visited { shown, kept } = visitor.visit(&[], false);
+        self.kept(kept);
+        shown != 0
+    }
+
+    /// Deals with what a visit that blocked has left; transfers may be over, too.
+    #[inline(always)]
+    pub fn visited(&mut self, kept: Result<Kept, Buffer>) {
+        let others = kept.is_ok();
+        self.kept(kept);
+        // Operations that are answered often come one behind the other: their answers go together.
+        for _ in 1..AT_ONCE {
+            if !others || !self.carrier.has_answers() || !self.look() {
+                break;
+            }
+        }
+        self.settle();
+    }
+
+    /// Deals with the packet that a visit has copied, and with what others have triggered.
+    #[inline(always)]
+    fn kept(&mut self, kept: Result<Kept, Buffer>) {
+        if self.has_due() {
+            self.run_due();
+        }
+        match kept {
+            Ok(kept) => self.deal_with(kept),
+            Err(place) => self.carrier.recycle(place),
+        }
+    }
+
+    #[inline(never)]
+    fn deal_with(&mut self, Kept { from, bytes, length }: Kept) {
+        self.carrier.totals.received += 1;
+        let held = self.carrier.set_hold(true);
+        self.packet(from, &bytes[..length]);
+        self.carrier.set_hold(held);
+        self.carrier.recycle(bytes);
+    }
+
+    /// Takes the ends of transfers, and lets go of the answers that wait. True: there were ends.
+    #[inline(always)]
+    fn settle(&mut self) -> bool {
+        let mut some = false;
+        if self.carrier.has_transfers() {
+            some = self.end_transfers();
         }
         self.carrier.release();
         some
     }
 
-    /// What a wait has found; transfers may be over, too.
-    pub fn found(&mut self, found: Found) {
-        self.carrier.hold();
-        if let Some(packet) = self.carrier.found(found) {
-            self.packet(packet);
-            // Operations that are answered often come one behind the other: their answers go together.
-            for _ in 1..AT_ONCE {
-                if !self.carrier.has_answers() {
-                    break;
-                }
-                let Some(packet) = self.carrier.poll() else { break };
-                self.packet(packet);
-            }
-        }
+    #[inline(never)]
+    fn end_transfers(&mut self) -> bool {
+        let mut some = false;
+        self.carrier.set_hold(true);
         while let Some(over) = self.carrier.poll_transfers() {
+            some = true;
             self.transferred(over);
         }
-        self.carrier.release();
+        some
+    }
+
+    /// Deals with a packet without a call of the engine, and lets answers and what it triggers wait. False: nothing has been done.
+    #[inline(always)]
+    pub fn packet_here(&mut self, from: u32, packet: &[u8]) -> bool {
+        let held = self.carrier.set_hold(true);
+        let done = if let Some((head, data)) = Head::put(packet) {
+            self.carrier.interface = head.interface;
+            match &mut self.interfaces[usize::from(head.interface & 3)] {
+                Some(opened) if !head.flag || self.carrier.can_keep(from) => {
+                    let done = opened.interface.put_here(from, &head, data, &mut self.carrier);
+                    self.due |= opened.interface.has_due();
+                    done
+                }
+                _ => false,
+            }
+        } else if Replies::are_in(packet) {
+            self.replies(from, packet);
+            true
+        } else {
+            false
+        };
+        self.carrier.set_hold(held);
+        self.carrier.totals.received += u64::from(done);
+        done
+    }
+
+    /// Whether something has been triggered and not started.
+    #[inline(always)]
+    pub fn has_due(&self) -> bool {
+        self.due
+    }
+
+    #[inline(never)]
+    fn run_due(&mut self) {
+        self.due = false;
+        for (number, opened) in self.interfaces.iter_mut().enumerate() {
+            if let Some(opened) = opened {
+                self.carrier.interface = number as u8;
+                opened.interface.run_due(&mut self.carrier);
+            }
+        }
     }
 
     fn transferred(&mut self, (number, transfer, ok): (u8, hpvm_portals::Transfer, bool)) {
@@ -158,21 +253,25 @@ impl Process {
     }
 
     /// What is no packet of ours is dropped: nobody waits for an answer to it.
-    fn packet(&mut self, packet: Packet) {
-        let Packet { from, bytes, length } = packet;
-        let packet = &bytes[..length];
+    fn packet(&mut self, from: u32, packet: &[u8]) {
         if Replies::are_in(packet) {
             self.replies(from, packet);
+            if self.due {
+                self.run_due();
+            }
         } else if let Ok((head, data)) = Head::from_bytes(packet) {
             self.headed(from, &head, data);
         }
-        self.carrier.recycle(bytes);
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn replies(&mut self, from: u32, packet: &[u8]) {
-        for head in Replies::read(packet) {
-            self.headed(from, &head, &[]);
+        for reply in Replies::read(packet) {
+            self.carrier.interface = reply.interface;
+            if let Some(opened) = &mut self.interfaces[usize::from(reply.interface & 3)] {
+                opened.interface.replied(from, &reply, &mut self.carrier);
+                self.due |= opened.interface.has_due();
+            }
         }
     }
 
@@ -193,10 +292,9 @@ impl Process {
         let asks = matches!(head.kind, PacketKind::Put | PacketKind::Push | PacketKind::Atomic(..))
             && head.flag;
         if fetches || asks {
-            let kind = PacketKind::Reply(NiFail::Undeliverable);
-            let reply =
-                Head { kind, long: false, flag: false, length: 0, remote_offset: 0, ..*head };
-            let _ = self.carrier.send(from, &reply, Data::None);
+            let fail = NiFail::Undeliverable;
+            let nothing = Head { flag: false, length: 0, remote_offset: 0, ..*head };
+            self.carrier.answer(from, &Reply::of(&nothing, fail));
         }
         hpvm_portals::discard(from, head, &mut self.carrier);
     }
@@ -247,10 +345,12 @@ impl Process {
 
     /// Serves others until something has come, or `other` is done.
     fn serve_until(&mut self, name: Name, other: &mut MPI_Request) {
-        let mut wait = self.carrier.wait();
-        wait.add(*other);
-        let found = wait.run();
-        self.found(found);
+        let mut requests = self.carrier.requests();
+        requests.push(*other);
+        let place = self.carrier.place();
+        let visitor = Visitor::new(Some(&mut *self), place, None);
+        let Visited { kept, .. } = visitor.visit(&requests, true);
+        self.visited(kept);
         self.advance();
         let mut over = 0;
         // SAFETY: our request.

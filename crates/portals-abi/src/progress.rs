@@ -7,6 +7,7 @@
 //! program is in MPI, MPI's progress hands over (`serve`).
 
 use crate::process::{Guard, Process, lock, try_lock};
+use crate::visit::{Ready, Visited, Visitor};
 use core::ffi::c_int;
 use hpvm_abi::models::PORTALS;
 use hpvm_model::models;
@@ -154,7 +155,19 @@ pub fn wait<R>(
             return Ok(None);
         }
         guard = match now {
-            None if free => lead(guard, Leader::Call),
+            None if free => {
+                let mut found = None;
+                let mut look = |p: &mut Process| {
+                    found = ready(p);
+                    found.is_some()
+                };
+                let mut guard = lead(guard, Leader::Call, Some(&mut look));
+                if found.is_some() {
+                    leave(process(&mut guard)?);
+                    return Ok(found);
+                }
+                guard
+            }
             None => follow(guard),
             Some(_) if free && polls < POLLS => {
                 polls += 1;
@@ -177,18 +190,19 @@ fn leave(p: &mut Process) {
     }
 }
 
-/// Waits in the engine for the next packet or transfer, and takes it.
-fn lead(mut guard: Guard, leader: Leader) -> Guard {
+/// Waits in the engine for the next packets or transfer, and takes them, until `ready` says that they are enough.
+#[inline(always)]
+fn lead(mut guard: Guard, leader: Leader, ready: Option<Ready<'_>>) -> Guard {
     let Some(p) = guard.process.as_mut() else { return guard };
     p.progress.leader = leader;
     p.progress.woken = false;
-    let wait = p.carrier.wait();
+    let (place, requests) = (p.carrier.place(), p.carrier.requests());
     drop(guard);
-    let found = wait.run();
+    let Visited { kept, .. } = Visitor::new(None, place, ready).visit(&requests, true);
     let mut guard = lock();
     let Some(p) = guard.process.as_mut() else { return guard };
     p.progress.leader = Leader::Nobody;
-    p.found(found);
+    p.visited(kept);
     if p.progress.waiting > 0 {
         CHANGED.notify_all();
     }
@@ -301,7 +315,7 @@ fn help() {
             looks = 0;
             p.advance();
             p.tell();
-            drop(lead(guard, Leader::Helper));
+            drop(lead(guard, Leader::Helper, None));
             continue;
         }
         looks = if called { 0 } else { looks + 1 };

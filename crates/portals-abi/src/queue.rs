@@ -84,9 +84,34 @@ pub unsafe extern "C" fn PtlEQGet(eq_handle: u32, event: *mut Event) -> c_int {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PtlEQWait(eq_handle: u32, event: *mut Event) -> c_int {
-    let mut which = 0;
-    // SAFETY: the program's places.
-    unsafe { PtlEQPoll(&eq_handle, 1, TIME_FOREVER, event, &mut which) }
+    let guard = lock();
+    if guard.process.is_none() {
+        return Fault::NoInit as c_int;
+    }
+    if event.is_null() {
+        return Fault::ArgInvalid as c_int;
+    }
+    let mut first = true;
+    let found = wait(guard, None, |p| {
+        // SAFETY: the program's place.
+        let outcome = gone(unsafe { take(p, eq_handle, event) }, first);
+        first = false;
+        (outcome != Err(Fault::EqEmpty)).then_some(outcome)
+    });
+    match found {
+        Ok(Some(outcome)) => code(outcome),
+        Ok(None) => Fault::EqEmpty as c_int,
+        Err(fault) => fault as c_int,
+    }
+}
+
+/// The outcome of a look that is not the `first`: a queue that was there, and is no more.
+#[inline(always)]
+fn gone(outcome: Result<(), Fault>, first: bool) -> Result<(), Fault> {
+    match outcome {
+        Err(Fault::ArgInvalid) if !first => Err(Fault::Interrupted),
+        outcome => outcome,
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -118,10 +143,7 @@ pub unsafe extern "C" fn PtlEQPoll(
                 break;
             }
         }
-        // A queue that was there, and is no more.
-        if outcome == Err(Fault::ArgInvalid) && !first {
-            outcome = Err(Fault::Interrupted);
-        }
+        outcome = gone(outcome, first);
         first = false;
         (outcome != Err(Fault::EqEmpty)).then_some(outcome)
     });

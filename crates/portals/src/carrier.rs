@@ -2,7 +2,7 @@
 
 use crate::memory::Region;
 use crate::slab::Id;
-use crate::wire::Head;
+use crate::wire::{Head, Reply};
 
 /// Bytes that go with a header.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +43,11 @@ pub trait Carrier {
     /// Sends a packet. The data has been copied when this returns, and is at most [`crate::EAGER`] bytes. Packets to
     /// one process arrive in order. Memory that cannot be read goes as zeros.
     fn send(&mut self, to: u32, head: &Head, data: Data) -> Result<(), Unreachable>;
+
+    /// Sends the end of an operation that fetches nothing, maybe together with others. A process that is gone waits for none.
+    fn answer(&mut self, to: u32, reply: &Reply) {
+        let _ = self.send(to, &reply.head(), Data::None);
+    }
 
     /// Starts to send bytes by themselves; later the interface is told how that ended.
     fn send_bytes(

@@ -42,6 +42,7 @@ impl Options {
     pub const MANAGE_LOCAL_STOP_IF_UH: Options = Options(1 << 18);
 
     /// Whether all of `wanted` are set.
+    #[inline(always)]
     pub fn has(self, wanted: Options) -> bool {
         self.0 & wanted.0 == wanted.0
     }
@@ -63,7 +64,7 @@ pub enum Source {
 }
 
 impl Source {
-    #[inline]
+    #[inline(always)]
     fn is(self, initiator: Process) -> bool {
         let fits = |wanted: Option<u32>, found: u32| wanted.is_none_or(|wanted| wanted == found);
         match self {
@@ -115,12 +116,13 @@ impl Entry {
         }
     }
 
+    #[inline(always)]
     pub(crate) fn has(&self, option: Options) -> bool {
         self.options.has(option)
     }
 
     /// Whether the message matches ("Matching"): source, bits, and with `NO_TRUNCATE` its length.
-    #[inline]
+    #[inline(always)]
     pub fn matches(&self, message: &Message, local_offset: u64) -> bool {
         self.source.is(message.initiator)
             && (message.match_bits ^ self.match_bits) & !self.ignore_bits == 0
@@ -134,7 +136,7 @@ impl Entry {
 
     /// Whether the message's user and operation are permitted. This is looked at after the match: a message that is not
     /// permitted goes to no other entry.
-    #[inline]
+    #[inline(always)]
     pub fn permits(&self, message: &Message) -> Result<(), NiFail> {
         if self.uid.is_some_and(|uid| uid != message.uid) {
             return Err(NiFail::PermViolation);
@@ -147,14 +149,14 @@ impl Entry {
         if self.has(needed) { Ok(()) } else { Err(NiFail::OpViolation) }
     }
 
-    #[inline]
+    #[inline(always)]
     fn offset(&self, message: &Message, local_offset: u64) -> u64 {
         if self.has(Options::MANAGE_LOCAL) { local_offset } else { message.remote_offset }
     }
 
     /// Offset and length of the part of the entry's memory that the message is about. What lies outside is cut off; an
     /// atomic operation is cut to whole elements.
-    #[inline]
+    #[inline(always)]
     pub fn extent(&self, message: &Message, local_offset: u64) -> (u64, u64) {
         let offset = self.offset(message, local_offset);
         let length = message.rlength.min(self.length.saturating_sub(offset));

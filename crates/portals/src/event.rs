@@ -208,7 +208,7 @@ pub(crate) fn of_entry(entry: &Entry, kind: EventKind, disabled: Options, out: &
     }
 }
 
-#[inline]
+#[inline(always)]
 fn count(entry: &Entry, counted: Options, bytes: u64, fail: NiFail) -> Option<(Id, Count)> {
     let ct = entry.ct.filter(|_| entry.has(counted))?;
     let count = match fail {

@@ -24,7 +24,7 @@ const KINDS: [Kind; 6] = [
 
 /// Bits from the top: 3 kind, 2 interface, 10 generation, 17 index.
 const INDEX: u32 = 17;
-const GENERATION: u32 = 10;
+pub(crate) const GENERATION: u32 = 10;
 const INTERFACE: u32 = 2;
 const INDEX_MASK: u32 = (1 << INDEX) - 1;
 pub(crate) const GENERATION_MASK: u32 = (1 << GENERATION) - 1;

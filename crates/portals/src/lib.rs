@@ -46,4 +46,4 @@ pub use message::{Message, Operation, Process};
 pub use portal::{Delivery, Portal, Refused, Revision, Search, Settings, Verdict};
 pub use queue::FullEvent;
 pub use slab::Id;
-pub use wire::{Head, Kind as PacketKind, Malformed, OPERAND, Replies};
+pub use wire::{Head, Kind as PacketKind, Malformed, OPERAND, Replies, Reply};

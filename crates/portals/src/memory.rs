@@ -40,12 +40,13 @@ impl Region {
         Some(Region { start, length, vector: Some(runs.into()) })
     }
 
+    #[inline(always)]
     pub fn length(&self) -> u64 {
         self.length
     }
 
     /// Whether `length` bytes from `offset` belong to it.
-    #[inline]
+    #[inline(always)]
     pub fn holds(&self, offset: u64, length: u64) -> bool {
         offset.checked_add(length).is_some_and(|end| end <= self.length)
     }
@@ -61,7 +62,7 @@ impl Region {
     }
 
     /// The memory of `length` bytes from `offset` where the region is one run that has them.
-    #[inline]
+    #[inline(always)]
     pub fn run(&self, offset: u64, length: u64) -> Option<Run> {
         let one = self.vector.is_none() && self.holds(offset, length);
         one.then(|| Run { address: self.start + offset, length })

@@ -76,11 +76,15 @@ const FLAG: u8 = 2;
 /// bits, offset and header data (8 bytes each). The data says how long it is.
 const BARE: u8 = 7;
 const BARE_BYTES: usize = 4 + 3 * 8;
-const _: () = assert!(BARE_BYTES + 8 <= hpvm_wire::cell::LINE_PAYLOAD);
 
-/// In place of a kind: several replies without data. Three bytes of nothing; then of each reply the number of its failure, flag,
+/// The same with a reply: its ticket (4 bytes) comes behind the header data.
+const ASKING: u8 = 10;
+const ASKING_BYTES: usize = BARE_BYTES + 4;
+const _: () = assert!(ASKING_BYTES + 8 <= hpvm_wire::cell::LINE_PAYLOAD);
+
+/// In place of a kind: replies without data. Three bytes of nothing; then of each reply the number of its failure, flag,
 /// list and interface (a byte each), ticket, length and offset (8 bytes each).
-const SEVERAL: u8 = 8;
+const REPLIES: u8 = 8;
 const REPLY_BYTES: usize = 4 + 3 * 8;
 
 /// A kind like those that [`Head::write_numbers`] names.
@@ -103,18 +107,23 @@ impl Head {
     pub fn write(&self, bytes: &mut [u8; Head::BYTES]) -> usize {
         if self.kind == Kind::Put
             && !self.long
-            && !self.flag
-            && self.ticket == 0
+            && (self.flag || self.ticket == 0)
             && let Ok(index) = u16::try_from(self.pt_index)
+            && let Ok(ticket) = u32::try_from(self.ticket)
         {
             let words = [self.match_bits, self.remote_offset, self.hdr_data];
             let [low, high] = index.to_le_bytes();
-            let first = u32::from_le_bytes([BARE, self.interface, low, high]);
+            let kind = if self.flag { ASKING } else { BARE };
+            let first = u32::from_le_bytes([kind, self.interface, low, high]);
             bytes[..4].copy_from_slice(&first.to_le_bytes());
             for (nth, word) in words.iter().enumerate() {
                 bytes[4 + 8 * nth..12 + 8 * nth].copy_from_slice(&word.to_le_bytes());
             }
-            return BARE_BYTES;
+            if !self.flag {
+                return BARE_BYTES;
+            }
+            bytes[BARE_BYTES..ASKING_BYTES].copy_from_slice(&ticket.to_le_bytes());
+            return ASKING_BYTES;
         }
         self.write_numbers(bytes)
     }
@@ -148,22 +157,28 @@ impl Head {
         len + OPERAND
     }
 
-    /// A put as [`Head::write`] has written it, if it is one.
+    /// A put with its data behind it, as [`Head::write`] has written it, if it is one.
     #[inline(always)]
-    fn bare(packet: &[u8]) -> Option<(Head, &[u8])> {
+    pub fn put(packet: &[u8]) -> Option<(Head, &[u8])> {
         let (head, data) = packet.split_first_chunk::<BARE_BYTES>()?;
-        let [BARE, interface @ 0..4, low, high] = *head.first_chunk()? else { return None };
+        let [kind @ (BARE | ASKING), interface @ 0..4, low, high] = *head.first_chunk()? else {
+            return None;
+        };
         let word = |nth: usize| {
             let bytes = head[4 + 8 * nth..].first_chunk();
             bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+        };
+        let (ticket, data) = match kind {
+            ASKING => data.split_first_chunk().map(|(t, data)| (u32::from_le_bytes(*t), data))?,
+            _ => (0, data),
         };
         let head = Head {
             kind: Kind::Put,
             interface,
             long: false,
-            flag: false,
+            flag: kind == ASKING,
             pt_index: u16::from_le_bytes([low, high]).into(),
-            ticket: 0,
+            ticket: ticket.into(),
             match_bits: word(0),
             hdr_data: word(2),
             length: data.len() as u64,
@@ -176,7 +191,7 @@ impl Head {
     /// The header at the beginning of a packet, and the data behind it.
     #[inline]
     pub fn from_bytes(packet: &[u8]) -> Result<(Head, &[u8]), Malformed> {
-        match Head::bare(packet) {
+        match Head::put(packet) {
             Some(found) => Ok(found),
             None => Head::with_numbers(packet),
         }
@@ -230,10 +245,88 @@ impl Head {
     }
 }
 
+/// The end of an operation at its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reply {
+    pub fail: NiFail,
+    /// It tells the program nothing (`PTL_ME_ACK_DISABLE`).
+    pub silent: bool,
+    /// 0 if the entry was on the priority list, else 1.
+    pub list: u8,
+    pub interface: u8,
+    pub ticket: u64,
+    /// Bytes granted.
+    pub length: u64,
+    pub remote_offset: u64,
+}
+
+impl Reply {
+    /// What a header says of the end of an operation.
+    #[inline(always)]
+    pub fn of(head: &Head, fail: NiFail) -> Reply {
+        Reply {
+            fail,
+            silent: head.flag,
+            list: u8::from(head.match_bits != 0),
+            interface: head.interface,
+            ticket: head.ticket,
+            length: head.length,
+            remote_offset: head.remote_offset,
+        }
+    }
+
+    /// As a header, which data may follow.
+    pub fn head(&self) -> Head {
+        Head {
+            kind: Kind::Reply(self.fail),
+            interface: self.interface,
+            long: false,
+            flag: self.silent,
+            pt_index: 0,
+            ticket: self.ticket,
+            match_bits: self.list.into(),
+            hdr_data: 0,
+            length: self.length,
+            remote_offset: self.remote_offset,
+            operand: [0; OPERAND],
+        }
+    }
+
+    #[inline(always)]
+    fn write(&self, bytes: &mut [u8]) {
+        let first = [self.fail as u8, u8::from(self.silent), self.list & 1, self.interface];
+        bytes[..4].copy_from_slice(&u32::from_le_bytes(first).to_le_bytes());
+        let words = [self.ticket, self.length, self.remote_offset];
+        for (nth, word) in words.iter().enumerate() {
+            bytes[4 + 8 * nth..12 + 8 * nth].copy_from_slice(&word.to_le_bytes());
+        }
+    }
+
+    #[inline(always)]
+    fn read(bytes: &[u8; REPLY_BYTES]) -> Option<Reply> {
+        let [fail, silent @ 0..2, list @ 0..2, interface @ 0..4] = *bytes.first_chunk()? else {
+            return None;
+        };
+        let word = |nth: usize| {
+            let bytes = bytes[4 + 8 * nth..].first_chunk();
+            bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+        };
+        Some(Reply {
+            fail: *FAILS.get(usize::from(fail))?,
+            silent: silent != 0,
+            list,
+            interface,
+            ticket: word(0),
+            length: word(1),
+            remote_offset: word(2),
+        })
+    }
+}
+
 /// Replies without data for one process, which go in one packet.
 #[derive(Default)]
 pub struct Replies {
-    heads: Vec<Head>,
+    bytes: Vec<u8>,
 }
 
 impl Replies {
@@ -242,84 +335,52 @@ impl Replies {
     /// A packet at most.
     pub const BYTES: usize = 4 + Replies::MOST * REPLY_BYTES;
 
-    #[inline]
+    #[inline(always)]
     pub fn is_empty(&self) -> bool {
-        self.heads.is_empty()
+        self.bytes.is_empty()
     }
 
+    #[inline(always)]
     pub fn is_full(&self) -> bool {
-        self.heads.len() >= Replies::MOST
+        self.bytes.len() >= Replies::BYTES
     }
 
-    /// False: it is no reply of those that go together.
-    #[inline]
-    pub fn push(&mut self, head: &Head) -> bool {
-        let fits = matches!(head.kind, Kind::Reply(_)) && !head.long && !self.is_full();
-        if fits {
-            self.heads.push(*head);
+    /// Adds a reply, for which there is room.
+    #[inline(always)]
+    pub fn push(&mut self, reply: &Reply) {
+        let len = self.bytes.len();
+        if len == 0 {
+            self.bytes.extend_from_slice(&[REPLIES, 0, 0, 0]);
         }
-        fits
+        let mut bytes = [0; REPLY_BYTES];
+        reply.write(&mut bytes);
+        self.bytes.extend_from_slice(&bytes);
     }
 
-    /// Writes the packet, says how many bytes it has, and forgets the replies. A single one goes as its header.
-    pub fn write(&mut self, bytes: &mut [u8; Replies::BYTES]) -> usize {
-        let mut len = 4;
-        if let ([head], Some(bytes)) = (&self.heads[..], bytes.first_chunk_mut()) {
-            len = head.write(bytes);
-            self.heads.clear();
-            return len;
-        }
-        bytes[..4].copy_from_slice(&[SEVERAL, 0, 0, 0]);
-        for (head, bytes) in self.heads.drain(..).zip(bytes[4..].chunks_exact_mut(REPLY_BYTES)) {
-            let Kind::Reply(fail) = head.kind else { continue };
-            let list = u8::from(head.match_bits != 0);
-            let first = [fail as u8, u8::from(head.flag), list, head.interface];
-            bytes[..4].copy_from_slice(&first);
-            let words = [head.ticket, head.length, head.remote_offset];
-            for (nth, word) in words.iter().enumerate() {
-                bytes[4 + 8 * nth..12 + 8 * nth].copy_from_slice(&word.to_le_bytes());
-            }
-            len += REPLY_BYTES;
-        }
-        len
+    /// The packet with those that are there, at most [`Replies::BYTES`] long.
+    pub fn packet(&self) -> &[u8] {
+        &self.bytes
     }
 
-    /// Whether a packet is one of several replies.
+    /// Forgets them.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+    }
+
+    /// Whether a packet is one of replies.
     #[inline(always)]
     pub fn are_in(packet: &[u8]) -> bool {
-        packet.first() == Some(&SEVERAL)
+        packet.first() == Some(&REPLIES)
     }
 
-    /// The headers of the replies in such a packet. What is none is left out.
-    pub fn read(packet: &[u8]) -> impl Iterator<Item = Head> {
+    /// The replies in such a packet. What is none is left out.
+    #[inline(always)]
+    pub fn read(packet: &[u8]) -> impl Iterator<Item = Reply> {
         let bytes = packet.get(4..).unwrap_or(&[]);
         let (replies, _) = bytes.as_chunks::<REPLY_BYTES>();
-        replies.iter().filter_map(|reply| {
-            let [fail, flag @ 0..2, list @ 0..2, interface @ 0..4] = *reply.first_chunk()? else {
-                return None;
-            };
-            let word = |nth: usize| {
-                let bytes = reply[4 + 8 * nth..].first_chunk();
-                bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
-            };
-            Some(Head {
-                kind: Kind::Reply(*FAILS.get(usize::from(fail))?),
-                interface,
-                long: false,
-                flag: flag != 0,
-                pt_index: 0,
-                ticket: word(0),
-                match_bits: list.into(),
-                hdr_data: 0,
-                length: word(1),
-                remote_offset: word(2),
-                operand: [0; OPERAND],
-            })
-        })
+        replies.iter().filter_map(Reply::read)
     }
 }
-
-const _: () = assert!(Head::BYTES <= Replies::BYTES);
 
 #[cfg(test)]
 mod tests {
@@ -333,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn a_put_without_a_reply_says_what_went_into_it() {
+    fn a_short_put_says_what_went_into_it() {
         let mut head = Head {
             kind: Kind::Put,
             interface: 3,
@@ -347,11 +408,20 @@ mod tests {
             remote_offset: 1 << 40,
             operand: [0; OPERAND],
         };
-        for index in [0xffff, 0x1_0000, 1] {
-            head.pt_index = index;
+        for (index, ticket) in [
+            (0xffff, None),
+            (0x1_0000, None),
+            (9, Some(1 << 32)),
+            (9, Some(u32::MAX.into())),
+            (1, None),
+        ] {
+            (head.pt_index, head.flag, head.ticket) =
+                (index, ticket.is_some(), ticket.unwrap_or(0));
             let (bytes, len) = written(&head);
             let packet = [&bytes[..len], b"hello"].concat();
+            let fits = index <= 0xffff && head.ticket <= u32::MAX.into();
             assert_eq!(Head::from_bytes(&packet), Ok((head, &b"hello"[..])));
+            assert_eq!(Head::put(&packet).is_some(), fits);
         }
         let (bytes, len) = written(&head);
         assert_eq!(Head::from_bytes(&bytes[..len - 1]), Err(Malformed));
@@ -378,7 +448,8 @@ mod tests {
                 long,
                 flag: !long,
                 pt_index: 63,
-                ticket: 1,
+                // Too long for a short put.
+                ticket: 1 << 40,
                 match_bits: 2,
                 hdr_data: 3,
                 length: 4,
@@ -396,39 +467,35 @@ mod tests {
 
     #[test]
     fn replies_in_one_packet_come_out_as_they_went_in() {
-        let head = |ticket, fail| Head {
-            kind: Kind::Reply(fail),
+        let reply = |ticket, fail| Reply {
+            fail,
+            silent: ticket == 2,
+            list: (ticket & 1) as u8,
             interface: 3,
-            long: false,
-            flag: ticket == 2,
-            pt_index: 0,
             ticket,
-            match_bits: ticket & 1,
-            hdr_data: 0,
             length: 8,
             remote_offset: 1 << 50,
-            operand: [0; OPERAND],
         };
-        let (mut replies, mut bytes) = (Replies::default(), [0; Replies::BYTES]);
-        let one = head(1 << 40, NiFail::Ok);
-        assert!(replies.push(&one));
-        let len = replies.write(&mut bytes);
-        assert!(replies.is_empty() && !Replies::are_in(&bytes[..len]));
-        assert_eq!(Head::from_bytes(&bytes[..len]), Ok((one, &[][..])));
-        let heads = [one, head(2, NiFail::Dropped), head(u64::MAX, NiFail::Segv)];
-        assert!(heads.iter().all(|head| replies.push(head)));
-        assert!(!replies.push(&Head { long: true, ..one }));
-        assert!(!replies.push(&Head { kind: Kind::Ready, ..one }));
-        let len = replies.write(&mut bytes);
-        assert!(Replies::are_in(&bytes[..len]));
-        assert_eq!(Head::from_bytes(&bytes[..len]), Err(Malformed));
-        assert!(Replies::read(&bytes[..len]).eq(heads));
-        assert!(Replies::read(&bytes[..len - 1]).eq(heads[..2].iter().copied()));
+        let mut replies = Replies::default();
+        let one = reply(1 << 40, NiFail::Ok);
+        assert_eq!(Reply::of(&one.head(), NiFail::Ok), one);
+        let all = [one, reply(2, NiFail::Dropped), reply(u64::MAX, NiFail::Segv)];
+        for (nth, one) in all.iter().enumerate() {
+            assert!(replies.is_empty() == (nth == 0) && !replies.is_full());
+            replies.push(one);
+            assert!(Replies::read(replies.packet()).eq(all[..=nth].iter().copied()));
+        }
+        let mut bytes = replies.packet().to_vec();
+        assert!(Replies::are_in(&bytes) && Head::put(&bytes).is_none());
+        assert_eq!(Head::from_bytes(&bytes), Err(Malformed));
+        assert!(Replies::read(&bytes[..bytes.len() - 1]).eq(all[..2].iter().copied()));
         bytes[4] = FAILS.len() as u8;
-        assert!(Replies::read(&bytes[..len]).eq(heads[1..].iter().copied()));
-        assert_eq!((0..=Replies::MOST).filter(|_| replies.push(&one)).count(), Replies::MOST);
-        let len = replies.write(&mut bytes);
-        assert!(len == Replies::BYTES && Replies::read(&bytes[..3]).count() == 0);
+        assert!(Replies::read(&bytes).eq(all[1..].iter().copied()));
+        (all.len()..Replies::MOST).for_each(|_| replies.push(&one));
+        assert!(replies.is_full() && replies.packet().len() == Replies::BYTES);
+        assert_eq!(Replies::read(&replies.packet()[..3]).count(), 0);
+        replies.clear();
+        assert!(replies.is_empty());
     }
 
     #[test]
@@ -448,25 +515,29 @@ mod tests {
         };
         let reply = Head { kind: Kind::Reply(NiFail::Ok), match_bits: 0, ..put };
         let silent = Head { flag: false, ticket: 0, hdr_data: u64::MAX, ..put };
-        for head in [put, reply, silent] {
+        let asking = Head { ticket: u32::MAX.into(), hdr_data: u64::MAX, ..put };
+        for head in [put, reply, silent, asking] {
             assert!(written(&head).1 + 8 <= hpvm_wire::cell::LINE_PAYLOAD);
         }
+        let mut replies = Replies::default();
+        replies.push(&Reply::of(&asking, NiFail::Ok));
+        assert!(replies.packet().len() <= hpvm_wire::cell::LINE_PAYLOAD);
     }
 
     proptest! {
         #[test]
-        fn what_is_read_is_what_was_written(bytes in any::<[u8; 32]>(), kind in 0u8..10) {
+        fn what_is_read_is_what_was_written(bytes in any::<[u8; 32]>(), kind in 0u8..12) {
             let mut packet = [0; Head::BYTES + 3];
             packet[..32].copy_from_slice(&bytes);
             packet[0] = kind;
             packet[1] &= 15;
-            if kind != 3 && kind != 4 {
+            if kind != 3 && kind != 4 && kind != BARE && kind != ASKING {
                 packet[2..4].fill(0);
             }
             if let Ok((head, data)) = Head::from_bytes(&packet) {
                 // Numbers may have come in more bytes than they need.
                 let (bytes, len) = written(&head);
-                if len == BARE_BYTES && bytes[0] == BARE {
+                if matches!(bytes[0], BARE | ASKING) {
                     // Its data says how long it is.
                     let again = [&bytes[..len], data].concat();
                     let length = data.len() as u64;

@@ -5,6 +5,8 @@
 //! whether it is inside. [`barrier::everywhere`], at the other thread's expense, makes sure that one of the two sees the other.
 //! From then on the owner takes the mutex, too, until it has done so [`STREAK`] times without others in between or waiting.
 //!
+//! [`Bias`] is all of it but the value, for who keeps that elsewhere.
+//!
 //! Loom has no such barrier: in its models both sides are fences, and the sleep where the system offers none is left out.
 
 use crate::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
@@ -65,16 +67,27 @@ struct Streak {
     registered: bool,
 }
 
-/// See the module. No thread may lock it twice.
+/// What [`Biased`] is without a value: who may enter, and whether that needs the mutex. No thread may enter twice.
 #[repr(align(128))]
-pub struct Biased<T> {
-    /// The owner, with [`INSIDE`] or [`AWAY`]; written by itself only. 0: nobody has come.
+pub struct Bias {
+    /// The owner, with [`INSIDE`] or [`AWAY`]; written by itself only, but for the first to come. 0: nobody has come.
     owner: AtomicUsize,
     /// The owner must take the mutex. Changed under the mutex only.
     revoked: AtomicBool,
     /// Threads that wait for the lock: the owner takes the mutex as long as there are some.
     queued: AtomicU32,
+    /// Times that one of them has had it.
+    had: AtomicU32,
     lock: Mutex<Streak>,
+}
+
+/// The mutex of a [`Bias`]. It is given back when this is dropped, and the owner then has to take it as before; but see
+/// [`Bias::unlock`].
+pub struct Held<'a>(MutexGuard<'a, Streak>);
+
+/// See the module.
+pub struct Biased<T> {
+    bias: Bias,
     value: UnsafeCell<T>,
 }
 
@@ -85,7 +98,7 @@ unsafe impl<T: Send> Sync for Biased<T> {}
 pub struct Guard<'a, T> {
     of: &'a Biased<T>,
     /// None: the owner is inside without it.
-    lock: Option<MutexGuard<'a, Streak>>,
+    lock: Option<Held<'a>>,
 }
 
 /// The owner's half of the pair of barriers. The other thread's stands for a fence; the compiler must not reorder.
@@ -106,141 +119,218 @@ fn others_barrier() -> bool {
     cfg!(hpvm_loom) || barrier::everywhere()
 }
 
-impl<T> Biased<T> {
+impl Bias {
     const NEW: Streak = Streak { owner: 0, for_ever: false, asked: false, registered: false };
 
+    /// Whoever comes first is the owner, and takes the mutex until it has done so [`STREAK`] times; with `claimed` [`Bias::claim`]
+    /// makes it the owner that need not.
     #[cfg(not(hpvm_loom))]
-    pub const fn new(value: T) -> Biased<T> {
-        Biased {
+    pub const fn new(claimed: bool) -> Bias {
+        Bias {
             owner: AtomicUsize::new(0),
-            revoked: AtomicBool::new(true),
+            revoked: AtomicBool::new(!claimed),
             queued: AtomicU32::new(0),
-            lock: Mutex::new(Biased::<T>::NEW),
-            value: UnsafeCell::new(value),
+            had: AtomicU32::new(0),
+            lock: Mutex::new(Bias::NEW),
         }
     }
 
-    /// Waits for the thread that has it, if one has.
+    /// Enters as the owner; [`Bias::leave`] follows. False: this thread has to [`lock`](Bias::lock).
     #[inline(always)]
-    pub fn lock(&self) -> Guard<'_, T> {
-        match self.enter() {
-            Some(guard) => guard,
-            None => self.lock_slowly(),
-        }
-    }
-
-    /// `None`: a thread has it, maybe this one. Waits for no call of another thread, but where that has just begun.
-    pub fn try_lock(&self) -> Option<Guard<'_, T>> {
-        if self.is_inside() {
-            return None;
-        }
-        if let Some(guard) = self.enter() {
-            return Some(guard);
-        }
-        let lock = match self.lock.try_lock() {
-            Ok(lock) => lock,
-            Err(TryLockError::Poisoned(lock)) => lock.into_inner(),
-            Err(TryLockError::WouldBlock) => return None,
-        };
-        // Relaxed: it only says whether waiting would be in vain for long.
-        let inside = self.owner.load(Ordering::Relaxed) & INSIDE != 0;
-        if inside { None } else { Some(self.revoke(lock)) }
-    }
-
-    /// Enters as the owner. `None`: this thread has to [`lock`](Self::lock).
-    #[inline(always)]
-    fn enter(&self) -> Option<Guard<'_, T>> {
+    pub fn enter(&self) -> bool {
         let me = this_thread();
         // Relaxed: a thread finds its own number only if it has put it there.
         if self.owner.load(Ordering::Relaxed) != me {
-            return None;
+            return false;
         }
         // Relaxed: `revoke` reads it after a barrier in all threads.
         self.owner.store(me | INSIDE, Ordering::Relaxed);
         owners_barrier();
         // Relaxed: of the store above and the other thread's store of `revoked`, one side sees the other's.
         if self.revoked.load(Ordering::Relaxed) {
-            self.leave(me | AWAY);
-            return None;
+            self.leave_as(me | AWAY);
+            return false;
         }
-        Some(Guard { of: self, lock: None })
+        true
+    }
+
+    /// Makes this thread the owner where nobody has come yet, and nobody else may come at this moment. True: it may enter.
+    pub fn claim(&self) -> bool {
+        // Relaxed, both: only the first thread finds 0, and only it writes its own number from then on.
+        !self.revoked.load(Ordering::Relaxed)
+            && self
+                .owner
+                .compare_exchange(0, this_thread(), Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+    }
+
+    /// Asks the system for barriers, without which the owner takes the mutex for ever from when another thread has come. False: it offers
+    /// none.
+    pub fn register(&self) -> bool {
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner).register()
+    }
+
+    /// From now on the owner takes the mutex, for ever. Nobody may be inside.
+    pub fn revoke_for_ever(&self) {
+        self.lock.lock().unwrap_or_else(PoisonError::into_inner).for_ever = true;
+        // Relaxed: nobody is inside, and whoever comes is told by what orders the calls.
+        self.revoked.store(true, Ordering::Relaxed);
+    }
+
+    /// Nobody has come yet, as it were. Nobody may be inside.
+    pub fn forget_owner(&self) {
+        // Relaxed: whoever comes first is told by what orders the calls.
+        self.owner.store(0, Ordering::Relaxed);
+    }
+
+    /// Another thread has come, so the owner should not stay inside for long.
+    #[inline(always)]
+    pub fn is_revoked(&self) -> bool {
+        self.revoked.load(Ordering::Relaxed) // relaxed: `enter` makes sure
+    }
+
+    /// Threads that wait for the lock.
+    #[inline(always)]
+    pub fn queued(&self) -> u32 {
+        self.queued.load(Ordering::Relaxed) // relaxed: a guess
+    }
+
+    /// Times that a thread that waited for the lock has had it.
+    pub fn had(&self) -> u32 {
+        self.had.load(Ordering::Relaxed) // relaxed: a guess
     }
 
     /// This thread has entered as the owner.
-    fn is_inside(&self) -> bool {
+    pub fn is_inside(&self) -> bool {
         // Relaxed: only this thread writes its own number.
         self.owner.load(Ordering::Relaxed) == this_thread() | INSIDE
     }
 
-    /// The owner is no longer inside, and leaves its number so.
+    /// The owner, this thread, is no longer inside.
     #[inline(always)]
-    fn leave(&self, number: usize) {
+    pub fn leave(&self) {
+        self.leave_as(this_thread());
+    }
+
+    #[inline(always)]
+    fn leave_as(&self, number: usize) {
         // Release pairs with the acquire in `revoke`.
         self.owner.store(number, order!(Release, "biased.leave"));
     }
 
+    /// Takes the mutex; waits for the thread that is inside, if one is.
     #[inline(never)]
-    fn lock_slowly(&self) -> Guard<'_, T> {
+    pub fn lock(&self) -> Held<'_> {
         if let Ok(lock) = self.lock.try_lock() {
-            return self.revoke(lock);
+            return self.alone(lock);
         }
+        // A panic ends the process at the C boundary, so a poisoned mutex is none in earnest.
         let lock = self.queue(|| self.lock.lock().unwrap_or_else(PoisonError::into_inner));
-        self.revoke(lock)
+        self.alone(lock)
+    }
+
+    /// `None`: a thread is inside, maybe this one. Waits for none.
+    fn try_lock(&self) -> Option<Held<'_>> {
+        let mut lock = match self.lock.try_lock() {
+            Ok(lock) => lock,
+            Err(TryLockError::Poisoned(lock)) => lock.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        // Relaxed: it only says whether a barrier would be in vain.
+        let inside = self.owner.load(Ordering::Relaxed) & INSIDE != 0;
+        // The owner may have come meanwhile, and must not be waited for either: it may wait for this thread.
+        let mine = !inside && (self.revoke(&mut lock) || !self.others_are_inside());
+        mine.then_some(Held(lock))
     }
 
     /// Counts this thread among those that wait.
     fn queue<R>(&self, wait: impl FnOnce() -> R) -> R {
-        // Relaxed, both: they order nothing; the owner guesses by them whether it should take the mutex again.
+        // Relaxed, all: they order nothing; the owner guesses by them whether it should take the mutex again, or let others in.
         self.queued.fetch_add(1, Ordering::Relaxed);
         let result = wait();
         self.queued.fetch_sub(1, Ordering::Relaxed); // relaxed: as above
+        self.had.fetch_add(1, Ordering::Relaxed); // relaxed: as above
         result
     }
 
-    /// The mutex has been taken: the owner must do so, too. Waits until it is not inside.
-    fn revoke<'a>(&'a self, mut lock: MutexGuard<'a, Streak>) -> Guard<'a, T> {
+    /// The mutex has been taken: the owner must do so, too. True: this thread is the owner.
+    fn revoke(&self, lock: &mut MutexGuard<'_, Streak>) -> bool {
         let me = this_thread();
-        // Relaxed, all: whoever comes first is the owner, under the mutex; only this thread writes its own number.
-        let owner = self.owner.load(Ordering::Relaxed);
-        if owner == 0 {
-            self.owner.store(me | AWAY, Ordering::Relaxed); // relaxed: as above
-        }
-        if owner == 0 || owner & !(INSIDE | AWAY) == me {
+        // Relaxed, both: whoever comes first is the owner; only this thread writes its own number.
+        let first = self.owner.compare_exchange(0, me | AWAY, Ordering::Relaxed, Ordering::Relaxed);
+        let owner = first.unwrap_or_else(|owner| owner & !(INSIDE | AWAY));
+        if owner == 0 || owner == me {
             lock.owner += 1;
-            return Guard { of: self, lock: Some(lock) };
+            return true;
         }
         lock.owner = 0;
         // Relaxed: written under the mutex.
         if !self.revoked.load(Ordering::Relaxed) {
             // Relaxed: the barrier orders it before the look at `owner`.
             self.revoked.store(true, Ordering::Relaxed);
-            if !others_barrier() || !lock.registered {
+            if !lock.register() || !others_barrier() {
                 lock.for_ever = true;
                 std::thread::sleep(SEEN_BY_THEN);
             }
         }
-        // Acquire pairs with the release in `leave`: what the owner did comes first.
-        let is_inside = || self.owner.load(order!(Acquire, "biased.revoke")) & INSIDE != 0;
-        if is_inside() {
+        false
+    }
+
+    /// The owner, another thread, is inside without the mutex; it comes no more after `revoke`.
+    fn others_are_inside(&self) -> bool {
+        // Acquire pairs with the release in `leave_as`: what the owner did comes first.
+        self.owner.load(order!(Acquire, "biased.revoke")) & INSIDE != 0
+    }
+
+    /// As `revoke`, and waits until the owner is not inside.
+    fn alone<'a>(&'a self, mut lock: MutexGuard<'a, Streak>) -> Held<'a> {
+        if !self.revoke(&mut lock) && self.others_are_inside() {
             self.queue(|| {
-                while is_inside() {
+                while self.others_are_inside() {
                     give_way();
                 }
             });
         }
-        Guard { of: self, lock: Some(lock) }
+        Held(lock)
     }
 
-    /// The mutex is given back, by the owner maybe for long.
+    /// Gives the mutex back, to the owner, if this thread is it, maybe for long: then it enters without it again.
     #[inline(never)]
-    fn unlock(&self, mut lock: MutexGuard<'_, Streak>) {
-        // Relaxed: a guess; who comes later revokes.
-        if lock.owner >= STREAK && self.queued.load(Ordering::Relaxed) == 0 && lock.ends() {
+    pub fn unlock(&self, held: Held<'_>) {
+        let mut lock = held.0;
+        if lock.owner >= STREAK && self.queued() == 0 && lock.ends() {
             // Not before: this thread, asking for the lock that it has, would get it. Relaxed, both: the owner, this thread,
             // reads them; others change `revoked` under the mutex.
             self.revoked.store(false, Ordering::Relaxed);
             self.owner.store(this_thread(), Ordering::Relaxed); // relaxed: as above
         }
+    }
+}
+
+impl<T> Biased<T> {
+    #[cfg(not(hpvm_loom))]
+    pub const fn new(value: T) -> Biased<T> {
+        Biased { bias: Bias::new(false), value: UnsafeCell::new(value) }
+    }
+
+    /// Waits for the thread that has it, if one has.
+    #[inline(always)]
+    pub fn lock(&self) -> Guard<'_, T> {
+        let lock = if self.bias.enter() { None } else { Some(self.bias.lock()) };
+        Guard { of: self, lock }
+    }
+
+    /// `None`: a thread has it, maybe this one. Waits for none.
+    #[inline(always)]
+    pub fn try_lock(&self) -> Option<Guard<'_, T>> {
+        if self.bias.is_inside() {
+            return None;
+        }
+        if self.bias.enter() {
+            return Some(Guard { of: self, lock: None });
+        }
+        let lock = Some(self.bias.try_lock()?);
+        Some(Guard { of: self, lock })
     }
 }
 
@@ -256,11 +346,16 @@ impl Streak {
     #[inline(never)]
     fn ends(&mut self) -> bool {
         self.owner = 0;
+        self.register();
+        !self.for_ever
+    }
+
+    fn register(&mut self) -> bool {
         if !self.asked {
             self.asked = true;
             self.registered = cfg!(hpvm_loom) || barrier::register();
         }
-        !self.for_ever
+        self.registered
     }
 }
 
@@ -268,11 +363,12 @@ impl<'a, T> Guard<'a, T> {
     /// Lets others in until `changed` is notified, or `limit` is over, or for no reason.
     pub fn wait(mut self, changed: &Condvar, limit: Option<Duration>) -> Guard<'a, T> {
         let of = self.of;
-        let Some(lock) = self.lock.take() else {
+        let bias = &of.bias;
+        let Some(Held(lock)) = self.lock.take() else {
             // Only who has the mutex can let go of it and sleep at once. The caller looks whether there is still a reason.
-            of.leave(this_thread());
+            bias.leave();
             std::mem::forget(self);
-            return of.lock_slowly();
+            return Guard { of, lock: Some(bias.lock()) };
         };
         std::mem::forget(self);
         let lock = match limit {
@@ -281,7 +377,7 @@ impl<'a, T> Guard<'a, T> {
                 changed.wait_timeout(lock, limit).unwrap_or_else(PoisonError::into_inner).0
             }
         };
-        of.revoke(lock)
+        Guard { of, lock: Some(bias.alone(lock)) }
     }
 }
 
@@ -289,8 +385,8 @@ impl<T> Drop for Guard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
         match self.lock.take() {
-            None => self.of.leave(this_thread()),
-            Some(lock) => self.of.unlock(lock),
+            None => self.of.bias.leave(),
+            Some(lock) => self.of.bias.unlock(lock),
         }
     }
 }
@@ -417,14 +513,15 @@ mod loom_tests {
 
     impl<T> Biased<T> {
         /// Loom's atomics are not made at compile time.
-        fn new(value: T) -> Biased<T> {
-            Biased {
+        fn new(value: T, claimed: bool) -> Biased<T> {
+            let bias = Bias {
                 owner: AtomicUsize::new(0),
-                revoked: AtomicBool::new(true),
+                revoked: AtomicBool::new(!claimed),
                 queued: AtomicU32::new(0),
-                lock: Mutex::new(Biased::<T>::NEW),
-                value: UnsafeCell::new(value),
-            }
+                had: AtomicU32::new(0),
+                lock: Mutex::new(Bias::NEW),
+            };
+            Biased { bias, value: UnsafeCell::new(value) }
         }
     }
 
@@ -440,7 +537,7 @@ mod loom_tests {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(3);
         builder.check(move || {
-            let counted = Arc::new(Counted::new(cell::UnsafeCell::new(0)));
+            let counted = Arc::new(Counted::new(cell::UnsafeCell::new(0), false));
             // The first is the owner, and enters without the mutex from now on.
             add(&counted.lock());
             threads(&counted);
@@ -450,7 +547,8 @@ mod loom_tests {
     /// The owner goes in and out while another does.
     fn another_comes() {
         model(|counted| {
-            assert!(counted.enter().is_some());
+            assert!(counted.bias.enter());
+            counted.bias.leave();
             let other = {
                 let counted = counted.clone();
                 spawn(move || (0..2).for_each(|_| _ = add(&counted.lock())))
@@ -464,6 +562,27 @@ mod loom_tests {
     #[test]
     fn loom_another_comes() {
         another_comes();
+    }
+
+    /// As `another_comes`, to an owner that was so from the beginning.
+    #[test]
+    fn loom_another_comes_to_who_has_claimed_it() {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        builder.check(|| {
+            let counted = Arc::new(Counted::new(cell::UnsafeCell::new(0), true));
+            assert!(counted.bias.claim());
+            let other = {
+                let counted = counted.clone();
+                spawn(move || {
+                    assert!(!counted.bias.claim());
+                    (0..2).for_each(|_| _ = add(&counted.lock()));
+                })
+            };
+            (0..3).for_each(|_| _ = add(&counted.lock()));
+            other.join().unwrap();
+            assert_eq!(add(&counted.lock()), 6);
+        });
     }
 
     #[test]

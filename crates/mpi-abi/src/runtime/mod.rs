@@ -1,9 +1,8 @@
 //! The one process-wide engine, and how calls get at it.
 //!
-//! A call enters with [`enter`], which yields a guard that dereferences to [`World`]. With
-//! `MPI_THREAD_MULTIPLE` the guard holds a lock; below that level the program promises that one
-//! thread calls at a time, so there is none until a second thread calls (`intrude`). No callback into the program ever runs under a
-//! guard: such code calls [`Entered::outside`], or ends its guard first.
+//! A call enters with [`enter`], which yields a guard that dereferences to [`World`]. The thread that comes first needs no lock, at
+//! any level of thread support, until a second one calls; then all lock, until the first has been alone again for a while
+//! ([`Bias`]). No callback into the program ever runs under a guard: such code calls [`Entered::outside`], or ends its guard first.
 
 mod identity;
 mod installation;
@@ -27,9 +26,10 @@ use hpvm_job::Job;
 use hpvm_mpi::engine::wait_policy::WaitPolicy;
 use hpvm_mpi::{Class, Error, Process, Result};
 use hpvm_mux::Mux;
+use hpvm_sync::biased::{Bias, Held};
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Everything that exists once the engine runs.
@@ -75,95 +75,63 @@ struct Global {
     world: UnsafeCell<Option<Box<World>>>,
     /// The engine exists: `world` may be used.
     running: AtomicBool,
-    /// Calls lock (`MPI_THREAD_MULTIPLE`).
-    threads: AtomicBool,
-    lock: Mutex<()>,
-    /// Threads that wait for the lock, and times that it was had.
-    queued: AtomicU32,
-    had: AtomicU32,
+    /// Who may use the world: one thread enters without a lock while no other has come for a while.
+    bias: Bias,
     /// Progress steps of waiting threads that hold `lock`, which alone write it. Read without the lock: whether they go on.
     steps: AtomicU32,
     /// Counts what leaders had to say; followers wait for a change (see `wait`). Held for a moment only, so
     /// that a follower, once woken, queues for `lock` as every other thread does.
     turn: Mutex<u64>,
     turnover: Condvar,
-    /// The thread that calls without locking, with [`INSIDE`] while its guard lives; 0 before the
-    /// first call and while the engine does not run. Only that thread changes it, but for the first
-    /// one to come (see `enter_slowly`).
-    owner: AtomicUsize,
     stage: AtomicU8,
     level: AtomicU8,
 }
 
-// SAFETY: `world` is reached through `enter` only: under the lock with MPI_THREAD_MULTIPLE, else by
-// the one thread that the program promises calls at a time (MPI 5.0, section 11.6.2).
+// SAFETY: `world` is reached through `enter` only, by whom `bias` lets in, one thread at a time.
 unsafe impl Sync for Global {}
 
 /// Longest that a waiting thread stays away for another to come in: the kernel has woken that one by then.
 const HAND_OVER: std::time::Duration = std::time::Duration::from_millis(1);
-/// Added to the owner's number, which is even.
-const INSIDE: usize = 1;
 
 static GLOBAL: Global = Global {
     world: UnsafeCell::new(None),
     running: AtomicBool::new(false),
-    threads: AtomicBool::new(false),
-    lock: Mutex::new(()),
-    queued: AtomicU32::new(0),
-    had: AtomicU32::new(0),
+    bias: Bias::new(true),
     steps: AtomicU32::new(0),
     turn: Mutex::new(0),
     turnover: Condvar::new(),
-    owner: AtomicUsize::new(0),
     stage: AtomicU8::new(Stage::Before as u8),
     level: AtomicU8::new(0),
 };
 
 /// The right to use the world. Ends with the scope.
 pub struct Entered {
-    lock: Option<MutexGuard<'static, ()>>,
+    /// None: this thread is the one that need not lock.
+    lock: Option<Held<'static>>,
 }
 
 /// Enters the engine; an error before it runs and after it has ended.
 #[inline(always)]
 pub fn enter() -> Result<Entered> {
-    let me = this_thread();
-    // Relaxed: a thread finds its own number only if it has put it there, while the engine ran.
-    if GLOBAL.owner.load(Ordering::Relaxed) != me {
-        return enter_slowly();
-    }
-    // Relaxed: only this thread, the owner, writes it.
-    GLOBAL.owner.store(me | INSIDE, Ordering::Relaxed);
-    // The intruder's barrier stands for a fence; the compiler must not reorder.
-    compiler_fence(Ordering::SeqCst);
-    // Relaxed: of the store above and the intruder's store of `threads`, one side sees the other's.
-    if GLOBAL.threads.load(Ordering::Relaxed) {
-        return Ok(make_way());
-    }
-    Ok(Entered { lock: None })
+    // Nobody owns it while the engine does not run.
+    if GLOBAL.bias.enter() { Ok(Entered { lock: None }) } else { enter_slowly() }
 }
 
 /// Calls lock, or this is the first call of the thread, or the engine does not run.
+///
+/// Below `MPI_THREAD_MULTIPLE` a second thread may come as well: programs that break their promise are many, and their other MPIs forgive
+/// them. Threads of ours do so, too.
 #[inline(never)]
 fn enter_slowly() -> Result<Entered> {
     // Acquire pairs with the release in `install`: the world's content comes first.
     if !GLOBAL.running.load(Ordering::Acquire) {
         return Err(not_running());
     }
-    // Relaxed: the level is set before any other thread may call MPI.
-    if GLOBAL.threads.load(Ordering::Relaxed) {
-        return Ok(Entered { lock: Some(lock()) });
+    if GLOBAL.bias.claim() {
+        return enter();
     }
-    let me = this_thread();
-    // Relaxed: only the first thread finds 0, before any other may call MPI.
-    let first = GLOBAL.owner.compare_exchange(0, me, Ordering::Relaxed, Ordering::Relaxed);
-    match first {
-        Ok(_) => enter(),
-        Err(owner) => {
-            assert!(owner != me | INSIDE, "a callback ran inside the engine");
-            Ok(intrude())
-        }
-    }
+    assert!(!GLOBAL.bias.is_inside(), "a callback ran inside the engine");
+    Ok(Entered { lock: Some(GLOBAL.bias.lock()) })
 }
 
 /// Enters again what was left for a while.
@@ -171,75 +139,7 @@ fn enter_slowly() -> Result<Entered> {
 fn enter_again() -> Entered {
     // Another thread may have finalised meanwhile, which no program should do. The world is still
     // there, and calls find it no longer.
-    enter().unwrap_or_else(|_| Entered { lock: Some(lock()) })
-}
-
-/// A number that no two threads share at a time.
-#[inline(always)]
-fn this_thread() -> usize {
-    #[cfg(target_arch = "x86_64")]
-    {
-        let pointer: usize;
-        // SAFETY: the first word of a thread's control block holds its own address (x86-64 ABI).
-        unsafe {
-            std::arch::asm!("mov {}, fs:0", out(reg) pointer,
-                options(nostack, preserves_flags, readonly, pure));
-        }
-        pointer
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        thread_local!(static PLACE: u8 = const { 0 });
-        PLACE.with(|place| (&raw const *place).addr())
-    }
-}
-
-/// A thread enters that has not been here before, below `MPI_THREAD_MULTIPLE`. It may do so while
-/// no other thread is in MPI; programs that break their promise are many, and their other MPIs
-/// forgive them. So from now on every call locks, as if the program had asked for it.
-///
-/// The owner says that it is inside, then looks whether calls lock; we say that calls lock, then
-/// look whether it is inside. `membarrier` makes sure that one of us sees the other, at our expense.
-#[cold]
-fn intrude() -> Entered {
-    // SeqCst: comes before the barrier below, and before the look at `owner`.
-    GLOBAL.threads.store(true, Ordering::SeqCst);
-    if !hpvm_sync::barrier::everywhere() {
-        // Where the system forbids it: a store is seen long before this is over.
-        std::thread::sleep(std::time::Duration::from_millis(2));
-    }
-    // Acquire pairs with the release in `leave`: what the owner did comes first.
-    while GLOBAL.owner.load(Ordering::Acquire) & INSIDE != 0 {
-        std::thread::yield_now();
-    }
-    Entered { lock: Some(lock()) }
-}
-
-/// The owner is no longer inside.
-#[inline(always)]
-fn leave() {
-    // Release pairs with the acquire in `intrude`.
-    GLOBAL.owner.store(this_thread(), Ordering::Release);
-}
-
-/// Another thread has come while this one, the owner, was entering.
-#[cold]
-fn make_way() -> Entered {
-    leave();
-    Entered { lock: Some(lock()) }
-}
-
-fn lock() -> MutexGuard<'static, ()> {
-    if let Ok(lock) = GLOBAL.lock.try_lock() {
-        return lock;
-    }
-    // Relaxed, all: they order nothing, and who hands over looks again.
-    GLOBAL.queued.fetch_add(1, Ordering::Relaxed);
-    // A panic aborts the process at the C boundary, so a poisoned lock is never met twice.
-    let lock = GLOBAL.lock.lock().unwrap_or_else(PoisonError::into_inner);
-    GLOBAL.queued.fetch_sub(1, Ordering::Relaxed); // relaxed: as above
-    GLOBAL.had.fetch_add(1, Ordering::Relaxed); // relaxed: as above
-    lock
+    enter().unwrap_or_else(|_| Entered { lock: Some(GLOBAL.bias.lock()) })
 }
 
 #[cold]
@@ -254,8 +154,9 @@ fn not_running() -> Error {
 impl Drop for Entered {
     #[inline(always)]
     fn drop(&mut self) {
-        if self.lock.is_none() {
-            leave();
+        match self.lock.take() {
+            None => GLOBAL.bias.leave(),
+            Some(held) => self.unlock(held),
         }
     }
 }
@@ -283,7 +184,7 @@ impl Entered {
     /// can live across it, because it borrows the guard.
     pub fn outside<R>(&mut self, f: impl FnOnce() -> R) -> R {
         if self.lock.take().is_none() {
-            leave();
+            GLOBAL.bias.leave();
         }
         let result = f();
         let mut again = std::mem::ManuallyDrop::new(enter_again());
@@ -296,6 +197,35 @@ impl Entered {
         self.lock.is_some()
     }
 
+    /// Other threads may call MPI while this one is in it.
+    pub fn may_be_shared(&self) -> bool {
+        self.shared() || thread_level() == THREAD_LEVELS[3]
+    }
+
+    /// Gives the lock back. Who nearly always has it need not lock from now on, unless threads wait for each other in the engine.
+    #[inline(never)]
+    fn unlock(&self, held: Held<'static>) {
+        // Relaxed: only this thread could have let the engine end.
+        if GLOBAL.running.load(Ordering::Relaxed) && !self.leader && self.followers == 0 {
+            GLOBAL.bias.unlock(held);
+        }
+    }
+
+    /// In a call that waits: lets another thread in, if one has come while this one had no lock, and locks from now on, which is true then.
+    #[inline(always)]
+    pub(crate) fn let_in(&mut self) -> bool {
+        let comes = self.lock.is_none() && GLOBAL.bias.is_revoked();
+        if comes {
+            self.begin_to_lock();
+        }
+        comes
+    }
+
+    #[cold]
+    fn begin_to_lock(&mut self) {
+        self.outside(|| {});
+    }
+
     /// A waiting thread has made a progress step.
     pub(crate) fn count_step(&self) {
         // Relaxed, both: only the holder of the lock writes it, and it orders nothing.
@@ -305,15 +235,13 @@ impl Entered {
     /// Lets one of the threads in that wait for the lock, if there is one. A mutex is not fair: whoever unlocks it and
     /// locks it again has it, so this thread stays away until another has had it, or [`HAND_OVER`] has passed.
     pub(crate) fn hand_over(&mut self) {
-        // Relaxed, all: see `lock`.
-        if GLOBAL.queued.load(Ordering::Relaxed) == 0 {
+        if GLOBAL.bias.queued() == 0 {
             return;
         }
-        let had = GLOBAL.had.load(Ordering::Relaxed); // relaxed: as above
+        let had = GLOBAL.bias.had();
         self.outside(|| {
             let began = std::time::Instant::now();
-            // Relaxed: as above.
-            while GLOBAL.had.load(Ordering::Relaxed) == had && began.elapsed() < HAND_OVER {
+            while GLOBAL.bias.had() == had && began.elapsed() < HAND_OVER {
                 std::thread::yield_now();
             }
         });
@@ -328,7 +256,7 @@ impl Entered {
         drop(lock);
         let waited = GLOBAL.turnover.wait_timeout_while(turn, limit, |now| *now == before);
         drop(waited);
-        self.lock = Some(self::lock());
+        self.lock = Some(GLOBAL.bias.lock());
     }
 
     /// Wakes all followers.
@@ -376,14 +304,14 @@ pub fn thread_level() -> i32 {
     THREAD_LEVELS[GLOBAL.level.load(Ordering::Relaxed) as usize & 3]
 }
 
-/// Raises the level in force to `level`, and turns locking on when it asks for that. A level once
+/// Raises the level in force to `level`. With `MPI_THREAD_MULTIPLE`, all calls lock where the system offers no way to do without. A level once
 /// given is not taken back, because another session may rely on it.
 pub fn raise_thread_level(level: i32) {
     let index = THREAD_LEVELS.iter().rposition(|l| *l <= level).unwrap_or(0) as u8;
     // Relaxed: see `thread_level`; nobody else calls while the level changes.
     GLOBAL.level.fetch_max(index, Ordering::Relaxed);
-    if index == 3 {
-        GLOBAL.threads.store(true, Ordering::Relaxed); // relaxed: as above
+    if index == 3 && !GLOBAL.bias.register() {
+        GLOBAL.bias.revoke_for_ever();
     }
 }
 
@@ -396,8 +324,8 @@ fn install(world: World) {
 
 /// Takes the engine out of reach; no call is inside it.
 fn suspend() {
-    // Relaxed: the thread that comes first afterwards finds out whether the engine runs again.
-    GLOBAL.owner.store(0, Ordering::Relaxed);
+    // The thread that comes first afterwards finds out whether the engine runs again.
+    GLOBAL.bias.forget_owner();
     close();
 }
 

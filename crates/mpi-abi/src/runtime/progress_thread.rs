@@ -4,7 +4,7 @@
 //! than packets: on other hosts, or where the kernel copies nothing; and while others ask for stripes of files that it
 //! owns. A job without such memory or files has no thread, and its calls do not lock.
 //!
-//! The thread enters the engine as any thread of the program does (see `intrude` in the module above). It sleeps on
+//! The thread enters the engine as any thread of the program does. It sleeps on
 //! the doorbell while the program computes. A thread of the program that sleeps there itself comes first: then this
 //! one waits until that one has left. While calls of the program make progress, it only looks now and then, from outside
 //! the engine, whether they have ceased. It runs no function of the program.

@@ -25,6 +25,9 @@ const STALE: usize = 64 << 10;
 /// Bytes in a queue above which its senders are told XOFF; below a quarter of them they are told XON.
 const HIGH: usize = 4 << 20;
 
+/// Packets that are shown one behind the other before anything else gets its chance.
+const MAX_SHOWN: usize = 64;
+
 /// The id of XOFF and XON of models. In `imm`: how often this rank has told the other one, then the model (8 bits), then 1 for XOFF.
 pub(super) const QUOTA: u8 = handler_id::MODELS.end - 1;
 
@@ -81,8 +84,8 @@ impl Queue {
 /// What polls for a model have found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Polled {
-    /// Its sender, and its length.
-    Packet(Rank, usize),
+    /// So many packets, which have been shown.
+    Packets(usize),
     /// Something that is not a packet of the model.
     Other,
     Nothing,
@@ -194,24 +197,53 @@ impl Inbox {
     }
 }
 
+/// Writes both parts, one behind the other.
+#[inline(always)]
+fn fill(parts: [&[u8]; 2], out: &mut [u8]) {
+    let (first, second) = out.split_at_mut(parts[0].len());
+    let second = &mut second[..parts[1].len()];
+    // SAFETY: both are as long as their parts, and nobody else's.
+    unsafe {
+        copy(parts[0], first.as_mut_ptr());
+        copy(parts[1], second.as_mut_ptr());
+    }
+}
+
+#[inline(always)]
 fn head_of(model: usize) -> Head {
     Head { handler: handler_id::MODELS.start + model as u8, flags: 0, aux: 0, imm: 0 }
 }
 
 impl<T: Transport> Process<T> {
+    /// Sends a packet of `model` (below [`MODELS`]) to another process in two parts, at most [`PACKET`] bytes together, if nothing stands in
+    /// the way. False: it is for [`send_model`](Process::send_model), and nothing has been done.
+    #[inline(always)]
+    pub fn send_model_now(&mut self, model: usize, dst: Rank, parts: [&[u8]; 2]) -> bool {
+        let waiting = &self.backlog.models;
+        if self.has_lost() || dst == self.fm.rank() || !waiting.is_empty() || waiting.off != 0 {
+            return false;
+        }
+        let len = parts[0].len() + parts[1].len();
+        let sent = self.fm.send(dst, head_of(model), len, |out| fill(parts, out)).is_ok();
+        if sent && self.traffic.is_some() {
+            self.count_sent(dst, 1, len as u64);
+        }
+        sent
+    }
+
     /// Sends a packet of `model` (below [`MODELS`]) in two parts, at most [`PACKET`] bytes together, now or when there is a
     /// credit. They have been copied.
     ///
     /// # Errors
     /// The process has died, and the job goes on.
-    #[inline]
+    #[inline(never)]
     pub fn send_model(&mut self, model: usize, dst: Rank, parts: [&[u8]; 2]) -> Result<()> {
         if self.has_lost()
             && let Some(error) = self.lost_source(self.world(), dst)
         {
             return Err(error);
         }
-        let (len, at) = (parts[0].len() + parts[1].len(), parts[0].len());
+        let len = parts[0].len() + parts[1].len();
         if self.traffic.is_some() {
             self.count_sent(dst, 1, len as u64);
         }
@@ -220,17 +252,9 @@ impl<T: Transport> Process<T> {
             return Ok(());
         }
         let head = head_of(model);
-        let fill = |out: &mut [u8]| {
-            let (first, second) = out[..len].split_at_mut(at);
-            // SAFETY: both are as long as their parts, and nobody else's.
-            unsafe {
-                copy(parts[0], first.as_mut_ptr());
-                copy(parts[1], second.as_mut_ptr());
-            }
-        };
         let waits =
             !self.backlog.models.is_empty() || self.backlog.models.is_off(dst, head.handler);
-        if waits || self.fm.send(dst, head, len, fill).is_err() {
+        if waits || self.fm.send(dst, head, len, |out| fill(parts, out)).is_err() {
             self.backlog.models.packets.push_back((dst, head, parts.concat().into()));
         }
         Ok(())
@@ -283,41 +307,47 @@ impl<T: Transport> Process<T> {
         result
     }
 
-    /// Polls up to `polls` times for a packet of `model`, of which none waits in the queue, and puts it to `place`: whose it is, and
-    /// how long. Returns as soon as anything else has happened, too, which is for a whole step of progress to follow up.
-    ///
-    /// # Safety
-    /// There is room for [`PACKET`] bytes at `place`.
+    /// Polls up to `polls` times for packets of `model`, of which none waits in the queue, and shows them to `show` where they lie, as long
+    /// as they are there one behind the other and it says that it takes more. Returns as soon as anything else has happened, too, which
+    /// is for a whole step of progress to follow up.
     #[inline(always)]
-    pub unsafe fn poll_for_model(
+    pub fn poll_for_model(
         &mut self,
         model: usize,
-        place: *mut u8,
         polls: u32,
+        mut show: impl FnMut(Rank, &[u8]) -> bool,
     ) -> core::result::Result<Polled, Broken> {
         debug_assert!(!self.model_has_packet(model), "packets of a process come in order");
         let wanted = head_of(model).handler;
         for _ in 0..polls {
-            let (inbox, mut found) = (&mut self.inbox, None);
-            let packets = self.fm.extract(ONE_PACKET, |src, head, data| {
-                // A poll of several transports may bring several.
-                if head.handler == wanted && found.is_none() && data.len() <= PACKET {
-                    // SAFETY: the caller's promise.
-                    unsafe { copy(data, place) };
-                    found = Some((src, data.len()));
-                } else {
-                    inbox.on_packet(src, head, data);
+            let (mut shown, mut more, mut others) = (0, true, false);
+            while more && !others && shown < MAX_SHOWN {
+                let (inbox, before) = (&mut self.inbox, shown);
+                let packets = self.fm.extract(ONE_PACKET, |src, head, data| {
+                    // A poll of several transports may bring several.
+                    if head.handler == wanted && more && !others && data.len() <= PACKET {
+                        more = show(src, data);
+                        shown += 1;
+                    } else {
+                        others = true;
+                        inbox.on_packet(src, head, data);
+                    }
+                })?;
+                if shown == before {
+                    // What counts as packets and is none: a stream has ended.
+                    others |= packets != 0;
+                    break;
                 }
-            })?;
-            if packets != 0 {
+            }
+            if shown != 0 || others {
                 self.after_extract()?;
             }
             // A stream of packets shall not keep the rest from moving on.
             let moved = self.do_deferred();
-            match found {
-                Some((src, len)) => return Ok(Polled::Packet(src, len)),
-                None if moved || packets != 0 => return Ok(Polled::Other),
-                None => core::hint::spin_loop(),
+            match shown {
+                0 if moved || others => return Ok(Polled::Other),
+                0 => core::hint::spin_loop(),
+                _ => return Ok(Polled::Packets(shown)),
             }
         }
         Ok(Polled::Nothing)

@@ -1,7 +1,7 @@
 //! Packets of other programming models: in order, once, whatever waits where; queues do not grow for ever.
 
 use crate::harness::{P, Part, Shared, hash};
-use hpvm_mpi::engine::models::{PACKET, Polled};
+use hpvm_mpi::engine::models::Polled;
 use hpvm_sim::Turn;
 
 const MODEL: usize = 1;
@@ -57,13 +57,19 @@ impl Packets {
 
     /// As a library does that waits.
     fn poll(&mut self, p: &mut P, most: usize) -> bool {
-        let mut place = [0; PACKET];
-        // SAFETY: room for the longest packet.
-        match unsafe { p.poll_for_model(MODEL, place.as_mut_ptr(), 2) }.expect("a whole network") {
-            Polled::Packet(src, len) => self.came(src, &place[..len], most),
-            Polled::Other => {}
+        let mut shown = Vec::new();
+        // As many at once as it likes.
+        let most_at_once = 1 + self.turns as usize % 3;
+        let polled = p.poll_for_model(MODEL, 2, |src, bytes| {
+            shown.push((src, bytes.to_vec()));
+            shown.len() < most_at_once
+        });
+        match polled.expect("a whole network") {
+            Polled::Packets(count) => assert_eq!(count, shown.len()),
+            Polled::Other => assert!(shown.is_empty()),
             Polled::Nothing => return false,
         }
+        shown.iter().for_each(|(src, bytes)| self.came(*src, bytes, most));
         true
     }
 

@@ -20,6 +20,7 @@ impl MdOptions {
     /// These, `PTL_MD_UNORDERED` and `PTL_MD_VOLATILE`.
     pub const ALL: u32 = 0xfe | MdOptions::COUNT_BYTES;
 
+    #[inline(always)]
     pub(super) fn has(self, option: u32) -> bool {
         self.0 & option != 0
     }

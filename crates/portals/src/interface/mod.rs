@@ -26,7 +26,7 @@ use crate::limits::Limits;
 use crate::message::Process;
 use crate::queue::{FullEvent, Queue};
 use crate::slab::{Id, Slab};
-use crate::wire::{Head, Kind as Packet, Malformed};
+use crate::wire::{Head, Kind as Packet, Malformed, Reply};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -335,13 +335,18 @@ impl Interface {
     }
 
     /// Adds to a counting event. What that triggers happens in `run_due`.
-    #[inline]
+    #[inline(always)]
     fn add(&mut self, counter: Id, count: Count) {
         self.news = true;
         if !self.counters.add(counter, count) {
-            let due = self.counters.inc(counter, count);
-            self.due.extend(due);
+            self.add_and_trigger(counter, count);
         }
+    }
+
+    #[inline(never)]
+    fn add_and_trigger(&mut self, counter: Id, count: Count) {
+        let due = self.counters.inc(counter, count);
+        self.due.extend(due);
     }
 
     /// `PtlTriggeredCTInc`, `PtlTriggeredCTSet` (`set`).
@@ -377,10 +382,16 @@ impl Interface {
 
     /// Starts what has been triggered, and what that triggers.
     #[inline(always)]
-    fn run_due(&mut self, carrier: &mut impl Carrier) {
+    pub fn run_due(&mut self, carrier: &mut impl Carrier) {
         if !self.due.is_empty() {
             self.run_all_due(carrier);
         }
+    }
+
+    /// Whether something has been triggered and not started.
+    #[inline(always)]
+    pub fn has_due(&self) -> bool {
+        !self.due.is_empty()
     }
 
     #[inline(never)]
@@ -419,10 +430,19 @@ impl Interface {
             | Packet::Atomic(..)
             | Packet::FetchAtomic(..) => self.request(from, head, data, carrier),
             Packet::Ready => self.ready(from, head, carrier),
-            Packet::Reply(fail) => self.reply(from, head, fail, data, carrier),
+            Packet::Reply(fail) => {
+                self.reply(from, &Reply::of(head, fail), (head.long, data), carrier)
+            }
         };
         self.run_due(carrier);
         result
+    }
+
+    /// The end of an operation that fetches nothing, at its target `from`. What that triggers waits for [`Interface::run_due`].
+    #[inline(always)]
+    pub fn replied(&mut self, from: u32, reply: &Reply, carrier: &mut impl Carrier) {
+        // A reply to nothing is dropped.
+        let _ = self.reply(from, reply, (false, &[]), carrier);
     }
 
     /// The end of a transfer that the carrier was asked for. `ok`: all bytes have moved.

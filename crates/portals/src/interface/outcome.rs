@@ -46,22 +46,25 @@ impl Interface {
     }
 
     /// The data of a put or an atomic operation has left, or never will.
+    #[inline(never)]
     pub(super) fn of_send(&mut self, descriptor: Id, length: u64, user_ptr: u64, fail: NiFail) {
         let told = Told { user_ptr, mlength: length, remote_offset: 0, list: 0, fail };
         self.of_initiator(descriptor, SEND, MdOptions::COUNT_SEND, true, &told);
     }
 
     /// An acknowledgment has come. Without `full` it only counts.
+    #[inline(always)]
     pub(super) fn of_ack(&mut self, descriptor: Id, full: bool, told: &Told) {
         self.of_initiator(descriptor, ACK, MdOptions::COUNT_ACK, full, told);
     }
 
     /// What was fetched is there, or will not come.
+    #[inline(never)]
     pub(super) fn of_reply(&mut self, descriptor: Id, told: &Told) {
         self.of_initiator(descriptor, REPLY, MdOptions::COUNT_REPLY, true, told);
     }
 
-    #[inline]
+    #[inline(always)]
     fn of_initiator(&mut self, id: Id, kind: u8, counted: u32, full: bool, told: &Told) {
         let Some(descriptor) = self.descriptors.get(id) else { return };
         let (options, queue, counter) = (descriptor.options, descriptor.queue, descriptor.counter);
@@ -69,24 +72,7 @@ impl Interface {
         let silent = options.has(MdOptions::EVENT_SUCCESS_DISABLE)
             || (kind == SEND && options.has(MdOptions::EVENT_SEND_DISABLE));
         if full && queue.is_some() && !(ok && silent) {
-            let event = FullEvent {
-                start: 0,
-                user_ptr: told.user_ptr,
-                hdr_data: 0,
-                match_bits: 0,
-                rlength: 0,
-                mlength: told.mlength,
-                remote_offset: told.remote_offset,
-                initiator: NOBODY,
-                uid: 0,
-                pt_index: 0,
-                kind,
-                list: told.list,
-                fail: told.fail as u8,
-                operation: 0,
-                datatype: 0,
-            };
-            self.post(queue, event);
+            self.post_to_initiator(queue, kind, told);
         }
         if let Some(counter) = counter.filter(|_| options.has(counted)) {
             let bytes = options.has(MdOptions::COUNT_BYTES);
@@ -97,6 +83,28 @@ impl Interface {
             };
             self.add(counter, count);
         }
+    }
+
+    #[inline(never)]
+    fn post_to_initiator(&mut self, queue: Option<Id>, kind: u8, told: &Told) {
+        let event = FullEvent {
+            start: 0,
+            user_ptr: told.user_ptr,
+            hdr_data: 0,
+            match_bits: 0,
+            rlength: 0,
+            mlength: told.mlength,
+            remote_offset: told.remote_offset,
+            initiator: NOBODY,
+            uid: 0,
+            pt_index: 0,
+            kind,
+            list: told.list,
+            fail: told.fail as u8,
+            operation: 0,
+            datatype: 0,
+        };
+        self.post(queue, event);
     }
 
     /// Takes an operation out that is over.

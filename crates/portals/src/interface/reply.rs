@@ -6,7 +6,7 @@ use super::outcome::Told;
 use crate::carrier::{Carrier, Purpose, Transfer};
 use crate::event::NiFail;
 use crate::slab::Id;
-use crate::wire::{Head, Malformed};
+use crate::wire::{Head, Malformed, Reply};
 
 /// What a target has granted.
 #[derive(Clone, Copy)]
@@ -23,9 +23,8 @@ impl Granted {
         Granted { length, remote_offset: 0, list: 0 }
     }
 
-    fn of(head: &Head) -> Granted {
-        let list = u8::from(head.match_bits != 0);
-        Granted { length: head.length, remote_offset: head.remote_offset, list }
+    fn of(reply: &Reply) -> Granted {
+        Granted { length: reply.length, remote_offset: reply.remote_offset, list: reply.list }
     }
 
     fn told(self, user_ptr: u64, fail: NiFail) -> Told {
@@ -37,19 +36,12 @@ impl Granted {
 impl Pending {
     /// Whether `peer` may speak of it, and grants no more than was asked for.
     #[inline(always)]
-    fn may_end(&self, peer: u32, head: &Head) -> bool {
-        self.target == peer && !self.answered && head.length <= self.length
+    fn may_end(&self, peer: u32, length: u64) -> bool {
+        self.target == peer && !self.answered && length <= self.length
     }
 }
 
 impl Interface {
-    /// The operation that a packet from `peer` is about.
-    fn ticket(&self, peer: u32, head: &Head) -> Result<Id, Malformed> {
-        let ticket = Id::from_bits(head.ticket);
-        let pending = self.pending.get(ticket).filter(|p| p.may_end(peer, head));
-        if pending.is_some() { Ok(ticket) } else { Err(Malformed) }
-    }
-
     /// The target has memory for `head.length` bytes of a put.
     pub(super) fn ready(
         &mut self,
@@ -57,13 +49,14 @@ impl Interface {
         head: &Head,
         carrier: &mut impl Carrier,
     ) -> Result<(), Malformed> {
-        let ticket = self.ticket(peer, head)?;
-        let pending = self.pending.get_mut(ticket).ok_or(Malformed)?;
+        let ticket = self.pending.of_ticket(head.ticket).ok_or(Malformed)?;
+        let pending = self.pending.get_mut(ticket).filter(|p| p.may_end(peer, head.length));
+        let pending = pending.ok_or(Malformed)?;
         let Some(put) = pending.put.filter(|_| !pending.sent && pending.coming.is_none()) else {
             return Err(Malformed);
         };
         // Not twice.
-        pending.coming = Some(Granted::of(head));
+        pending.coming = Some(Granted::of(&Reply::of(head, NiFail::Ok)));
         let offset = pending.put_offset;
         let region = self.descriptors.get(put).ok_or(Malformed)?.region.clone();
         let transfer = Transfer { purpose: Purpose::Put, sends: true, id: ticket };
@@ -94,29 +87,30 @@ impl Interface {
         }
     }
 
-    /// The end of an operation at its target.
+    /// The end of an operation at its target. With `long`, what was fetched follows by itself.
+    #[inline]
     pub(super) fn reply(
         &mut self,
         peer: u32,
-        head: &Head,
-        fail: NiFail,
-        data: &[u8],
+        reply: &Reply,
+        (long, data): (bool, &[u8]),
         carrier: &mut impl Carrier,
     ) -> Result<(), Malformed> {
-        let ticket = Id::from_bits(head.ticket);
-        let pending = self.pending.get_mut(ticket).filter(|p| p.may_end(peer, head));
+        let ticket = self.pending.of_ticket(reply.ticket).ok_or(Malformed)?;
+        let pending = self.pending.get_mut(ticket).filter(|p| p.may_end(peer, reply.length));
         let pending = pending.ok_or(Malformed)?;
+        let fail = reply.fail;
         if let Some((get, offset)) = pending.get {
             pending.answered = true;
-            if head.long && fail == NiFail::Ok {
-                pending.coming = Some(Granted::of(head));
+            if long && fail == NiFail::Ok {
+                pending.coming = Some(Granted::of(reply));
                 let region = self.descriptors.get(get).ok_or(Malformed)?.region.clone();
                 let transfer = Transfer { purpose: Purpose::Get, sends: false, id: ticket };
-                let length = (head.length, head.length);
+                let length = (reply.length, reply.length);
                 carrier.receive_bytes(peer, transfer, &region, offset, length);
                 return Ok(());
             }
-            return self.fetched(ticket, head, fail, data, carrier);
+            return self.fetched(ticket, reply, data, carrier);
         }
         if fail != NiFail::Ok && !pending.sent && pending.coming.is_some() {
             // What has been refused may still be read: the descriptor is in use until it has left.
@@ -125,14 +119,14 @@ impl Interface {
         }
         let (put, ack, user_ptr) = (pending.put, pending.ack, pending.user_ptr);
         let (sent, length) = (pending.sent, pending.length);
-        self.pending.remove(ticket);
+        self.pending.forget(ticket);
         if let Some(put) = put {
             if !sent {
                 // A long put that was refused or has no room, or whose data is there before we know that it has left.
                 self.unused(put);
                 self.of_send(put, length, user_ptr, NiFail::Ok);
             }
-            self.acknowledged(put, ack, user_ptr, (Granted::of(head), head.flag), fail);
+            self.acknowledged(put, ack, user_ptr, (Granted::of(reply), reply.silent), fail);
         }
         Ok(())
     }
@@ -159,16 +153,16 @@ impl Interface {
     fn fetched(
         &mut self,
         ticket: Id,
-        head: &Head,
-        mut fail: NiFail,
+        reply: &Reply,
         data: &[u8],
         carrier: &mut impl Carrier,
     ) -> Result<(), Malformed> {
+        let mut fail = reply.fail;
         let pending = self.pending.get(ticket).ok_or(Malformed)?;
         let Some((get, offset)) = pending.get else { return Err(Malformed) };
         let user_ptr = pending.user_ptr;
         if fail == NiFail::Ok {
-            if data.len() as u64 != head.length {
+            if data.len() as u64 != reply.length {
                 self.fail(ticket, NiFail::Undeliverable);
                 return Err(Malformed);
             }
@@ -177,7 +171,7 @@ impl Interface {
                 fail = NiFail::Segv;
             }
         }
-        let told = Granted::of(head).told(user_ptr, fail);
+        let told = Granted::of(reply).told(user_ptr, fail);
         self.of_reply(get, &told);
         self.end(ticket);
         Ok(())

@@ -11,7 +11,7 @@ use crate::memory::Region;
 use crate::message::{Message, Operation};
 use crate::portal::{Delivery, Plain, Verdict};
 use crate::slab::Id;
-use crate::wire::{Head, Kind as Packet, Malformed, OPERAND};
+use crate::wire::{Head, Kind as Packet, Malformed, OPERAND, Reply};
 
 /// A message whose data goes by itself.
 pub(super) struct Moving {
@@ -44,15 +44,7 @@ impl Interface {
         if data.len() as u64 != expected || long || (pushed && head.length > PUSHED) {
             return Err(Malformed);
         }
-        let message = Message {
-            operation,
-            initiator: self.process(peer),
-            uid: self.peers[peer as usize].uid,
-            match_bits: head.match_bits,
-            hdr_data: head.hdr_data,
-            rlength: head.length,
-            remote_offset: head.remote_offset,
-        };
+        let message = self.message(peer, head, operation);
         if !(pushed || (head.long && operation == Operation::Put))
             && self.at_once(peer, head, &message, data, carrier)
         {
@@ -70,9 +62,40 @@ impl Interface {
         Ok(())
     }
 
+    /// What matching looks at.
+    #[inline(always)]
+    fn message(&self, peer: u32, head: &Head, operation: Operation) -> Message {
+        Message {
+            operation,
+            initiator: self.process(peer),
+            uid: self.peers[peer as usize].uid,
+            match_bits: head.match_bits,
+            hdr_data: head.hdr_data,
+            rlength: head.length,
+            remote_offset: head.remote_offset,
+        }
+    }
+
+    /// Does all that a put asks for whose data is behind its header, if the entry that takes it stays as it is: nothing but a
+    /// reply leaves meanwhile. What it triggers waits for [`Interface::run_due`]. False: nothing has been done.
+    #[inline(always)]
+    pub fn put_here(
+        &mut self,
+        peer: u32,
+        head: &Head,
+        data: &[u8],
+        carrier: &mut impl Carrier,
+    ) -> bool {
+        if !matches!(head.kind, Packet::Put) || head.long || data.len() as u64 != head.length {
+            return false;
+        }
+        let message = self.message(peer, head, Operation::Put);
+        self.at_once(peer, head, &message, data, carrier)
+    }
+
     /// Does all that a message asks for where it leaves nothing to remember: its data is here, or short, and the entry that takes it
     /// stays as it is. False: it is a message as others are.
-    #[inline]
+    #[inline(always)]
     fn at_once(
         &mut self,
         peer: u32,
@@ -86,7 +109,7 @@ impl Interface {
         let Some(plain) = index.portal.plain(message) else { return false };
         let Some(region) = index.region_of(plain.id, entries) else { return false };
         let Plain { id: entry, offset, mlength, .. } = plain;
-        if head.kind == Packet::Get && mlength > EAGER {
+        if matches!(head.kind, Packet::Get) && mlength > EAGER {
             return false;
         }
         let (done, back) = access(head, region, (offset, mlength), data, scratch, carrier);
@@ -278,7 +301,7 @@ fn access<'a>(
 }
 
 /// Tells the initiator of the end, if it waits for that.
-#[inline]
+#[inline(always)]
 fn answer(
     peer: u32,
     head: &Head,
@@ -290,20 +313,22 @@ fn answer(
     if !head.flag && !matches!(head.kind, Packet::Get | Packet::FetchAtomic(..)) {
         return;
     }
-    let data = if fail == NiFail::Ok { data } else { Data::None };
-    let reply = Head {
-        kind: Packet::Reply(fail),
-        long: false,
-        flag: granted.is_some_and(|g| !g.acknowledge),
+    let reply = Reply {
+        fail,
+        silent: granted.is_some_and(|g| !g.acknowledge),
+        list: granted.map_or(0, |g| list_code(g.list)),
+        interface: head.interface,
+        ticket: head.ticket,
         length: granted.map_or(0, |g| g.mlength),
         remote_offset: granted.map_or(0, |g| g.offset),
-        match_bits: granted.map_or(0, |g| list_code(g.list).into()),
-        hdr_data: 0,
-        operand: [0; OPERAND],
-        ..*head
     };
-    // An initiator that is gone waits for nothing.
-    let _ = carrier.send(peer, &reply, data);
+    match data {
+        Data::Memory { .. } | Data::Bytes(_) if fail == NiFail::Ok => {
+            // An initiator that is gone waits for nothing.
+            let _ = carrier.send(peer, &reply.head(), data);
+        }
+        _ => carrier.answer(peer, &reply),
+    }
 }
 
 /// Does an atomic operation on the elements that are there: none, if the entry had no room for one.

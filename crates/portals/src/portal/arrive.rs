@@ -22,16 +22,21 @@ impl Portal {
     /// The entry that takes a message where that changes nothing of the portal table entry: no entry goes, none moves its offset, no
     /// header is kept. To be asked for a message whose data is here, which is then over at once. `None`: it has to
     /// [arrive](Portal::arrive).
-    #[inline]
+    #[inline(always)]
     pub fn plain(&self, message: &Message) -> Option<Plain<'_>> {
         if !self.enabled || self.settings.flow_control {
             return None;
         }
-        let fits = |id: &Id| {
-            let record = self.records.get(*id)?;
-            record.entry.matches(message, record.local_offset).then_some((*id, &record.entry))
-        };
-        let (id, entry) = self.priority.iter().find_map(fits)?;
+        let mut found = None;
+        for id in &self.priority {
+            if let Some(record) = self.records.get(*id)
+                && record.entry.matches(message, record.local_offset)
+            {
+                found = Some((*id, &record.entry));
+                break;
+            }
+        }
+        let (id, entry) = found?;
         let changes = Options(Options::USE_ONCE.0 | Options::MANAGE_LOCAL.0);
         if entry.options.0 & changes.0 != 0 || entry.permits(message).is_err() {
             return None;
