@@ -22,13 +22,16 @@ const GROWTH: u32 = 3;
 const LAST: Duration = Duration::from_secs(60);
 /// Threads of a process that are looked at; each costs some ten microseconds.
 const THREADS_MAX: usize = 256;
+/// Beginnings of the names of libraries that heed the variable. Threads of others are the program's own affair.
+const HEEDING: [&str; 6] =
+    ["libgomp.", "libomp.", "libiomp5.", "libopenblas", "libmkl_", "libblis"];
 
 /// What the ranks of a host, and what they have started, were doing at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
     /// Processes with a thread that runs or could run.
     pub processes: usize,
-    /// Such threads of all of them.
+    /// Such threads of all of them; one for a process that does not heed [`CHOSEN_BY`].
     pub threads: usize,
     /// Processors that they share.
     pub processors: usize,
@@ -38,7 +41,7 @@ impl Load {
     /// Looks at ranks by the numbers of their processes.
     pub fn of(ranks: impl Iterator<Item = i32>) -> Self {
         let busy: Vec<usize> =
-            ranks.flat_map(with_descendants).map(busy_threads).filter(|busy| *busy > 0).collect();
+            ranks.flat_map(with_descendants).map(chosen_threads).filter(|busy| *busy > 0).collect();
         let processors = affinity::allowed().map_or(usize::MAX, |processors| processors.len());
         Load { processes: busy.len(), threads: busy.iter().sum(), processors }
     }
@@ -46,8 +49,7 @@ impl Load {
     /// Whether it is their threads that make processes share processors, and not their number.
     fn is_too_much(self) -> bool {
         let further = self.threads - self.processes;
-        let share = self.threads > self.processors && 2 * self.threads >= 3 * self.processors;
-        self.processes > 1 && share && 3 * further >= self.threads
+        self.processes > 1 && self.threads >= 2 * self.processors && 2 * further >= self.threads
     }
 }
 
@@ -104,6 +106,21 @@ fn text(load: Load) -> String {
     )
 }
 
+/// As [`busy_threads`], but at most one where [`CHOSEN_BY`] would change nothing.
+fn chosen_threads(pid: i32) -> usize {
+    match busy_threads(pid) {
+        2.. if !heeds(&fs::read(format!("/proc/{pid}/maps")).unwrap_or_default()) => 1,
+        few => few,
+    }
+}
+
+/// Whether a library that heeds [`CHOSEN_BY`] is among the files that a process has mapped.
+fn heeds(maps: &[u8]) -> bool {
+    let maps = String::from_utf8_lossy(maps);
+    let mut names = maps.lines().filter_map(|line| line.rsplit_once('/').map(|(_, name)| name));
+    names.any(|name| HEEDING.iter().any(|beginning| name.starts_with(beginning)))
+}
+
 /// Threads of a process that run or wait for a processor.
 fn busy_threads(pid: i32) -> usize {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
@@ -144,6 +161,7 @@ mod tests {
         for (processes, threads, processors, too_much) in [
             (4, 4, 2, false), // more ranks than processors
             (4, 5, 2, false), // one of them with a thread of a library
+            (2, 3, 2, false), // a thread of the library for a moment
             (2, 16, 16, false),
             (2, 32, 16, true),
             (8, 16, 8, true),
@@ -183,13 +201,30 @@ mod tests {
             scope.spawn(at_work);
             let own = std::process::id() as i32;
             // Other tests of this process may be at work as well, and this thread is.
-            let seen = (0..1000).any(|_| Load::of([own].into_iter()).threads >= 3);
+            let seen = (0..1000).any(|_| busy_threads(own) >= 3);
             let tasks = fs::read_dir("/proc/self/task").unwrap().count();
-            assert!(Load::of([own].into_iter()).threads <= tasks);
+            assert!(busy_threads(own) <= tasks);
+            // They are nobody's who heeds the variable.
+            assert_eq!(chosen_threads(own), 1);
             stop.store(true, Ordering::Relaxed);
             sleeper.thread().unpark();
             assert!(seen);
         });
         assert_eq!(Load::of([i32::MAX].into_iter()).threads, 0);
+    }
+
+    #[test]
+    fn libraries_that_heed_the_variable() {
+        let line = |file: &str| format!("7f0-7f1 r-xp 00000000 08:01 12   {file}\n").into_bytes();
+        for (file, heed) in [
+            ("/usr/lib/x86_64-linux-gnu/libgomp.so.1.0.0", true),
+            ("/opt/libopenblasp-r0.3.21.so", true),
+            ("/opt/mkl/libmkl_core.so.2", true),
+            ("/usr/lib/libmpi_abi.so.1", false),
+            ("/home/libgomp.d/program", false),
+            ("[heap]", false),
+        ] {
+            assert_eq!(heeds(&line(file)), heed, "{file}");
+        }
     }
 }
