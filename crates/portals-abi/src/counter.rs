@@ -1,7 +1,7 @@
 //! Counting events (section 3.14).
 
 use crate::interface::{of_interface, run};
-use crate::process::{Process, lock};
+use crate::process::{Process, lock_to_wait};
 use crate::progress::wait;
 use crate::queue::deadline;
 use crate::types::{CtEvent, code, give};
@@ -79,13 +79,10 @@ fn outcome(p: &mut Process, counter: u32, test: u64, first: bool) -> Option<Resu
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PtlCTWait(ct_handle: u32, test: u64, event: *mut CtEvent) -> c_int {
-    let guard = lock();
-    if guard.process.is_none() {
-        return Fault::NoInit as c_int;
-    }
-    if event.is_null() {
-        return Fault::ArgInvalid as c_int;
-    }
+    let guard = match lock_to_wait(!event.is_null()) {
+        Ok(guard) => guard,
+        Err(fault) => return fault as c_int,
+    };
     let mut first = true;
     let found = wait(guard, None, |p| {
         let outcome = outcome(p, ct_handle, test, first);
@@ -112,14 +109,11 @@ pub unsafe extern "C" fn PtlCTPoll(
     event: *mut CtEvent,
     which: *mut c_uint,
 ) -> c_int {
-    let guard = lock();
-    if guard.process.is_none() {
-        return Fault::NoInit as c_int;
-    }
     let nothing = ct_handles.is_null() || tests.is_null() || size == 0;
-    if nothing || event.is_null() || which.is_null() {
-        return Fault::ArgInvalid as c_int;
-    }
+    let guard = match lock_to_wait(!nothing && !event.is_null() && !which.is_null()) {
+        Ok(guard) => guard,
+        Err(fault) => return fault as c_int,
+    };
     // SAFETY: as many of the program's.
     let (counters, tests) = unsafe {
         let size = size as usize;

@@ -52,6 +52,17 @@ pub fn lock() -> Guard {
     STATE.lock()
 }
 
+/// Begins a call that waits. `arguments`: whether there are places for what it tells, and something to wait for.
+#[inline(always)]
+pub fn lock_to_wait(arguments: bool) -> Result<Guard, Fault> {
+    let guard = lock();
+    match guard.process.is_some() {
+        true if arguments => Ok(guard),
+        true => Err(Fault::ArgInvalid),
+        false => Err(Fault::NoInit),
+    }
+}
+
 /// `None`: a call of Portals has it, maybe one of this thread.
 pub fn try_lock() -> Option<Guard> {
     STATE.try_lock()

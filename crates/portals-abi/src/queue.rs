@@ -1,7 +1,7 @@
 //! Event queues (section 3.13).
 
 use crate::interface::{of_interface, run};
-use crate::process::{Process, lock};
+use crate::process::{Process, lock_to_wait};
 use crate::progress::wait;
 use crate::types::{Event, ProcessId, TIME_FOREVER, code, give};
 use core::ffi::{c_int, c_uint};
@@ -84,13 +84,10 @@ pub unsafe extern "C" fn PtlEQGet(eq_handle: u32, event: *mut Event) -> c_int {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn PtlEQWait(eq_handle: u32, event: *mut Event) -> c_int {
-    let guard = lock();
-    if guard.process.is_none() {
-        return Fault::NoInit as c_int;
-    }
-    if event.is_null() {
-        return Fault::ArgInvalid as c_int;
-    }
+    let guard = match lock_to_wait(!event.is_null()) {
+        Ok(guard) => guard,
+        Err(fault) => return fault as c_int,
+    };
     let mut first = true;
     let found = wait(guard, None, |p| {
         // SAFETY: the program's place.
@@ -98,11 +95,12 @@ pub unsafe extern "C" fn PtlEQWait(eq_handle: u32, event: *mut Event) -> c_int {
         first = false;
         (outcome != Err(Fault::EqEmpty)).then_some(outcome)
     });
-    match found {
-        Ok(Some(outcome)) => code(outcome),
-        Ok(None) => Fault::EqEmpty as c_int,
-        Err(fault) => fault as c_int,
-    }
+    ended(found)
+}
+
+/// What a call tells whose wait for an event has ended.
+fn ended(found: Result<Option<Result<(), Fault>>, Fault>) -> c_int {
+    code(found.and_then(|found| found.unwrap_or(Err(Fault::EqEmpty))))
 }
 
 /// The outcome of a look that is not the `first`: a queue that was there, and is no more.
@@ -122,13 +120,11 @@ pub unsafe extern "C" fn PtlEQPoll(
     event: *mut Event,
     which: *mut c_uint,
 ) -> c_int {
-    let guard = lock();
-    if guard.process.is_none() {
-        return Fault::NoInit as c_int;
-    }
-    if eq_handles.is_null() || size == 0 || event.is_null() || which.is_null() {
-        return Fault::ArgInvalid as c_int;
-    }
+    let nothing = eq_handles.is_null() || size == 0;
+    let guard = match lock_to_wait(!nothing && !event.is_null() && !which.is_null()) {
+        Ok(guard) => guard,
+        Err(fault) => return fault as c_int,
+    };
     // SAFETY: as many of the program's.
     let queues = unsafe { core::slice::from_raw_parts(eq_handles, size as usize) };
     let mut first = true;
@@ -147,11 +143,7 @@ pub unsafe extern "C" fn PtlEQPoll(
         first = false;
         (outcome != Err(Fault::EqEmpty)).then_some(outcome)
     });
-    match found {
-        Ok(Some(outcome)) => code(outcome),
-        Ok(None) => Fault::EqEmpty as c_int,
-        Err(fault) => fault as c_int,
-    }
+    ended(found)
 }
 
 /// When a call with this timeout, in milliseconds, gives up. `None`: never.

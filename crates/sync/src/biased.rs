@@ -172,7 +172,8 @@ impl Bias {
 
     /// From now on the owner takes the mutex, for ever. Nobody may be inside.
     pub fn revoke_for_ever(&self) {
-        self.lock.lock().unwrap_or_else(PoisonError::into_inner).for_ever = true;
+        let mut lock = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        lock.for_ever = true;
         // Relaxed: nobody is inside, and whoever comes is told by what orders the calls.
         self.revoked.store(true, Ordering::Relaxed);
     }

@@ -5,7 +5,8 @@ use super::{Host, TaggedComm, settle};
 use crate::coll::{Data, Plan};
 use crate::datatype::Datatype;
 use crate::error::{Class, Error, Result};
-use hpvm_coll::Exchange;
+use hpvm_coll::select::Tables;
+use hpvm_coll::{Exchange, Schedule};
 
 /// An exchange in which each member gives `bytes` bytes.
 fn rows_of_bytes(via: &TaggedComm, root: u32, bytes: i64) -> Exchange {
@@ -30,18 +31,8 @@ pub(in crate::comm) fn gather_words(
     words: &[u64],
 ) -> Result<Vec<u64>> {
     let input = rows_of_bytes(via, 0, size_of_val(words) as i64);
-    let words: Box<[u64]> = words.into();
-    let mut all = vec![0u64; words.len() * via.comm.size() as usize];
-    let byte = Datatype::byte();
-    let data = Data::new(words.as_ptr().cast(), byte, all.as_mut_ptr().cast(), byte);
-    let id = host.with(|p| {
-        let schedule = hpvm_coll::allgather::schedule_with(&p.select, &input);
-        let plan = Plan::new(schedule, data, None);
-        // SAFETY: both buffers live until the operation has ended (`settle`).
-        unsafe { p.start_tagged(&via.comm, via.channel, via.tag, plan) }
-    });
-    let ((_, all), _) = settle(host, id, (words, all))?;
-    Ok(all)
+    let schedule = |tables: &Tables| hpvm_coll::allgather::schedule_with(tables, &input);
+    gather_rows(host, via, words, via.comm.size() as usize, schedule)
 }
 
 /// The `words` of every member, one row after the other in rank order, at `root`; nothing at the others.
@@ -53,13 +44,23 @@ pub(in crate::comm) fn gather_words_at(
 ) -> Result<Vec<u64>> {
     let input = rows_of_bytes(via, root, size_of_val(words) as i64);
     let rows = if via.comm.rank() == root { via.comm.size() as usize } else { 0 };
+    gather_rows(host, via, words, rows, |tables| hpvm_coll::gather::schedule_with(tables, &input))
+}
+
+/// Runs a schedule that sends `words` and brings this member so many rows of as many words.
+fn gather_rows(
+    host: &mut impl Host,
+    via: &TaggedComm,
+    words: &[u64],
+    rows: usize,
+    schedule: impl FnOnce(&Tables) -> Schedule,
+) -> Result<Vec<u64>> {
     let words: Box<[u64]> = words.into();
     let mut all = vec![0u64; words.len() * rows];
     let byte = Datatype::byte();
     let data = Data::new(words.as_ptr().cast(), byte, all.as_mut_ptr().cast(), byte);
     let id = host.with(|p| {
-        let schedule = hpvm_coll::gather::schedule_with(&p.select, &input);
-        let plan = Plan::new(schedule, data, None);
+        let plan = Plan::new(schedule(&p.select), data, None);
         // SAFETY: both buffers live until the operation has ended (`settle`).
         unsafe { p.start_tagged(&via.comm, via.channel, via.tag, plan) }
     });
