@@ -3,13 +3,16 @@
 //! `cargo test --release -p hpvm --test cluster scale -- --ignored --nocapture`.
 
 use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use hpvm_monitor::HostSample;
 use hpvm_queue::node::{Capacity, Orders, Report};
 use hpvm_serve::api::types::NodeReport;
-use hpvm_serve::client::{Address, Client, Events};
+use hpvm_serve::client::{Address, Client, Events, Kept};
 use hpvm_serve::tls::trust::Trust;
 use hyper::Method;
+use tokio::sync::Barrier;
 
 use crate::server::Server;
 
@@ -70,26 +73,74 @@ fn timed(server: &Server, what: &str, path: &str, headers: &[&str]) {
     println!("{what}: {:.1} ms", times[3].as_secs_f64() * 1000.0);
 }
 
-/// A host that reports once a second, with a sample as of 16 processors.
-async fn host(client: Client, number: usize, sample: hpvm_monitor::HostSample) {
-    let mut kept = client.keep();
-    let path = format!("/api/v1/nodes/host{number}/report");
-    tokio::time::sleep(Duration::from_millis(number as u64)).await;
-    let mut every = tokio::time::interval(Duration::from_secs(1));
-    for count in 1.. {
-        every.tick().await;
+/// A simulated host.
+struct Host {
+    client: Kept,
+    number: usize,
+    /// Reports so far.
+    count: u64,
+}
+
+impl Host {
+    async fn report(&mut self, sample: &HostSample) {
+        self.count += 1;
         let report = Report {
-            identity: format!("id{number}"),
+            identity: format!("id{}", self.number),
             session: 1,
-            number: count,
+            number: self.count,
             ..Report::default()
         };
         let capacity = Capacity { cpus: 16, memory: 1 << 36, gpus: 0 };
         let asked = NodeReport { report, capacity, sample: Some(sample.clone()) };
+        let path = format!("/api/v1/nodes/host{}/report", self.number);
         let body = serde_json::to_vec(&asked).unwrap();
-        if let Ok(bytes) = kept.send(Method::POST, &path, Some(body)).await {
+        if let Ok(bytes) = self.client.send(Method::POST, &path, Some(body)).await {
             let _: Orders = serde_json::from_slice(&bytes).unwrap();
         }
+    }
+
+    /// Reports what a busy host would have said in the day before `sample`: each 30 seconds, as
+    /// finely as a day is kept, and each second of the last hour.
+    async fn report_a_day(&mut self, sample: &HostSample) {
+        const HOUR: u64 = 3_600;
+        const DAY: u64 = 24 * HOUR;
+        let half_minutes = (HOUR / 30..DAY / 30).rev().map(|number| number * 30);
+        let ago = half_minutes.chain((1..HOUR).rev());
+        for seconds in ago {
+            let mut then = sample.clone();
+            then.at_ms -= seconds * 1000;
+            make_busy(&mut then, self.number as u64 * DAY + seconds);
+            self.report(&then).await;
+        }
+    }
+}
+
+/// Rates between half and twice 1 MB/s, processors busy by 0.8 to 0.9, memory that grows slowly.
+fn make_busy(sample: &mut HostSample, seed: u64) {
+    let noise = |k: u64| {
+        let mixed = (seed * 6 + k + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        ((mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40) as f64 / (1 << 24) as f64
+    };
+    let rate = |k| 1e6 * 2f64.powf(2.0 * noise(k) - 1.0);
+    if let Some(cpu) = &mut sample.cpu {
+        cpu.total.user = 0.8 + 0.1 * noise(0) as f32;
+        cpu.total.system = 0.0;
+    }
+    sample.memory.total = 1 << 36;
+    sample.memory.available = (seed / 100 % 1000) << 26;
+    if let Some(network) = &mut sample.network {
+        (network.received, network.sent) = (rate(1), rate(2));
+    }
+    (sample.disk.read, sample.disk.written) = (Some(rate(3)), Some(rate(4)));
+}
+
+/// A host that reports once a second, with a sample as of 16 processors.
+async fn report_each_second(mut host: Host, sample: HostSample) {
+    tokio::time::sleep(Duration::from_millis(host.number as u64)).await;
+    let mut every = tokio::time::interval(Duration::from_secs(1));
+    loop {
+        every.tick().await;
+        host.report(&sample).await;
     }
 }
 
@@ -104,7 +155,7 @@ fn server() -> Server {
 }
 
 /// Clients with a token for hosts and one for everything, and a sample of this machine.
-fn clients(server: &Server) -> (Client, Client, hpvm_monitor::HostSample) {
+fn clients(server: &Server) -> (Client, Client, HostSample) {
     let sampled = || {
         let names: serde_json::Value =
             serde_json::from_str(&server.good(&["nodes", "--json"])).unwrap();
@@ -121,15 +172,37 @@ fn clients(server: &Server) -> (Client, Client, hpvm_monitor::HostSample) {
     (client("node"), client("admin"), sample)
 }
 
+/// What the hosts have reported before they are measured.
+#[derive(Clone, Copy, PartialEq)]
+enum Past {
+    Nothing,
+    Day,
+}
+
 /// Measures the server with hosts that report, and with watchers of them.
-fn measure_hosts(server: &Server) {
+fn measure_hosts(server: &Server, past: Past) {
     let (hosts, watchers, sample) = clients(server);
+    let sample = wide(&sample);
     let pid = server.pid();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         measured("nobody reports", pid).await;
+        let begin = Instant::now();
+        let told = Arc::new(Barrier::new(HOSTS + 1));
         for number in 0..HOSTS {
-            tokio::spawn(host(hosts.clone(), number, wide(&sample)));
+            let mut host = Host { client: hosts.keep(), number, count: 0 };
+            let (told, sample) = (told.clone(), sample.clone());
+            tokio::spawn(async move {
+                if past == Past::Day {
+                    host.report_a_day(&sample).await;
+                }
+                told.wait().await;
+                report_each_second(host, sample).await;
+            });
+        }
+        told.wait().await;
+        if past == Past::Day {
+            println!("a day of 1,000 hosts told in {} s", begin.elapsed().as_secs());
         }
         tokio::time::sleep(Duration::from_secs(5)).await;
         measured("1,000 hosts reporting", pid).await;
@@ -150,7 +223,14 @@ fn measure_hosts(server: &Server) {
 #[test]
 #[ignore = "a measurement"]
 fn scale_hosts() {
-    measure_hosts(&server());
+    measure_hosts(&server(), Past::Nothing);
+}
+
+/// The same after a day. That is told first, by six million reports, which takes minutes.
+#[test]
+#[ignore = "a measurement"]
+fn scale_day() {
+    measure_hosts(&server(), Past::Day);
 }
 
 #[test]
@@ -184,7 +264,7 @@ fn scale() {
     let begin = Instant::now();
     server.good(&["submit", "-a", "0-9999", "-w", "nowhere", "true"]);
     println!("10,000 jobs submitted in {:.1} s", begin.elapsed().as_secs_f64());
-    measure_hosts(&server);
+    measure_hosts(&server, Past::Nothing);
 }
 
 fn finish_jobs_once(server: &Server, count: usize) {
@@ -197,7 +277,7 @@ fn finish_jobs_once(server: &Server, count: usize) {
 }
 
 /// The sample as if the host had 16 processors.
-fn wide(sample: &hpvm_monitor::HostSample) -> hpvm_monitor::HostSample {
+fn wide(sample: &HostSample) -> HostSample {
     let mut wide = sample.clone();
     if let Some(cpu) = &mut wide.cpu
         && let Some(first) = cpu.cores.first().cloned()

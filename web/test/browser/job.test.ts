@@ -34,7 +34,7 @@ browserTest("cancel asks first, ends the job, keeps its record and output", { pr
   await open("/jobs/9");
   await page.getByRole("button", { name: "Cancel" }).click();
   const question = page.getByRole("alertdialog", { name: "Cancel" });
-  await question.getByText("Its record and its output stay.").waitFor();
+  await question.getByText("records and output stay").waitFor();
   await page.keyboard.press("Escape");
   await question.waitFor({ state: "detached" });
   assert.ok(!mock.requests.includes("POST /jobs/9/cancel"), "asked is not done");
@@ -50,6 +50,29 @@ browserTest("cancel asks first, ends the job, keeps its record and output", { pr
   assert.equal(mock.requests.filter((each) => each === "POST /jobs/9/cancel").length, 1);
   assert.ok(!mock.requests.some((each) => each.startsWith("DELETE")), "cancelling is not deleting");
 });
+
+browserTest(
+  "of a task of an array the whole array can be meant",
+  {
+    prepare: (mock) =>
+      mock.add(job(12, { state: "ended", outcome: { kind: "exit", code: 0 }, array: { id: 12, task: 0 } }), job(13, { array: { id: 12, task: 1 } }), pending(14, { array: { id: 12, task: 2 } }), job(15)),
+  },
+  async ({ page, mock, open }) => {
+    await open("/jobs/12_0");
+    const cancel = page.getByRole("button", { name: "Cancel" });
+    assert.equal(await cancel.getAttribute("aria-disabled"), "true", "this task has ended");
+    await page.getByRole("checkbox", { name: "all of array 12" }).check();
+    await cancel.click();
+    await page.getByText("Cancel all of array 12?").waitFor();
+    await page.getByRole("button", { name: "Cancel all" }).click();
+    await idle(page);
+    assert.deepEqual(mock.requests.filter((each) => each.startsWith("POST")), ["POST /jobs/12/cancel"]);
+    await open("/jobs?filter=array:12+state:cancelled");
+    assert.equal(await page.getByRole("row", { name: /12_[12]/ }).count(), 2);
+    await open("/jobs/15");
+    assert.equal(await page.getByRole("checkbox").count(), 0);
+  },
+);
 
 browserTest("hold and release, and why something cannot be done", { prepare: (mock) => mock.add(pending(9)) }, async ({ page, open }) => {
   await open("/jobs/9");

@@ -202,7 +202,7 @@ export class Mock {
       return;
     }
     if (part === undefined) return sendJson(response, 200, this.whole(id));
-    if (part === "cancel" || part === "hold" || part === "release") return this.act(response, summary, part);
+    if (part === "cancel" || part === "hold" || part === "release") return this.act(response, summary, part, url.searchParams.get("array") === "true");
     if (part === "output" && rest === "follow") return this.follow(response, summary, url);
     if (part === "output") return void this.part(response, id, url);
     if (part === "report") return this.report(response, id, url);
@@ -225,15 +225,18 @@ export class Mock {
     response.end(page);
   }
 
-  private act(response: ServerResponse, summary: JobSummary, what: "cancel" | "hold" | "release"): void {
-    const { outcome: _, reason: __, ...rest } = summary;
-    const changed: JobSummary =
-      what === "cancel"
-        ? { ...rest, state: "ended", outcome: { kind: "cancelled" }, ended: new Date().toISOString() }
-        : { ...rest, state: what === "hold" ? "held" : "pending", reason: what === "hold" ? "It is held." : "Waits." };
+  private act(response: ServerResponse, summary: JobSummary, what: "cancel" | "hold" | "release", whole: boolean): void {
     // Of a cancel the answer says that it was asked for; the end is told by an event, which may be faster.
-    const answer = { ...this.whole(summary.id), cancelling: true };
-    this.put(changed);
+    const answer = { ...this.whole(summary.id), cancelling: summary.state !== "ended" };
+    const tasks = [...this.jobs.values()].filter((each) => each.array?.id === summary.id && each.state !== "ended");
+    for (const each of whole ? tasks : [summary]) {
+      const { outcome: _, reason: __, ...rest } = each;
+      this.put(
+        what === "cancel"
+          ? { ...rest, state: "ended", outcome: { kind: "cancelled" }, ended: new Date().toISOString() }
+          : { ...rest, state: what === "hold" ? "held" : "pending", reason: what === "hold" ? "It is held." : "Waits." },
+      );
+    }
     if (what === "cancel") setTimeout(() => sendJson(response, 200, answer), ANSWER_LATE_MS);
     else sendJson(response, 200, this.whole(summary.id));
   }

@@ -1,5 +1,6 @@
 // What can be done with a job. The server says what is possible and why not; what cannot be undone
-// is asked for again, in its place and not in a window over the page.
+// is asked for again, in its place and not in a window over the page. Of a task of an array, the whole
+// array can be meant.
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { post, request } from "../../api/client";
@@ -11,11 +12,14 @@ import * as jobs from "../../state/jobs";
 import { go } from "../../state/route";
 
 type Name = keyof Job["actions"];
+type Action = Job["actions"][Name];
+
+const POSSIBLE: Action = { allowed: true };
 
 interface Meaning {
   label: string;
   /// Asked before it is done.
-  question?: (job: Job) => string;
+  question?: (what: string) => string;
   yes?: string;
   key?: string;
 }
@@ -23,7 +27,7 @@ interface Meaning {
 const ACTIONS: Record<Name, Meaning> = {
   cancel: {
     label: "Cancel",
-    question: (job) => `Cancel job ${nameOf(job)}? Its processes end. Its record and its output stay.`,
+    question: (what) => `Cancel ${what}? Its processes end; records and output stay.`,
     yes: "Cancel the job",
     key: "c",
   },
@@ -31,7 +35,7 @@ const ACTIONS: Record<Name, Meaning> = {
   release: { label: "Release", key: "r" },
   delete: {
     label: "Remove",
-    question: (job) => `Remove the record of job ${nameOf(job)} and the output that the server keeps? Nobody can undo it.`,
+    question: (what) => `Remove the record of ${what} and the output that the server keeps? Nobody can undo it.`,
     yes: "Remove the record",
   },
 };
@@ -42,12 +46,16 @@ export function Actions({ job, changed }: { job: Job; changed: () => void }) {
   const [asked, setAsked] = useState<Name>();
   const [waits, setWaits] = useState<Name>();
   const [error, setError] = useState<unknown>();
+  const [ticked, setTicked] = useState(false);
+  /// The array, if all of it is meant; records are removed one by one.
+  const arrayFor = (name: Name) => (ticked && name !== "delete" ? job.array?.id : undefined);
+  const can = (name: Name) => job.actions[name].allowed || arrayFor(name) !== undefined;
   const act = async (name: Name) => {
     setAsked(undefined);
     setWaits(name);
     setError(undefined);
     try {
-      await perform(job, name);
+      await perform(job, name, arrayFor(name));
       if (name !== "delete") changed();
     } catch (refused) {
       setError(refused);
@@ -56,7 +64,7 @@ export function Actions({ job, changed }: { job: Job; changed: () => void }) {
     }
   };
   const press = (name: Name) => {
-    if (!job.actions[name].allowed || waits) return;
+    if (!can(name) || waits) return;
     if (ACTIONS[name].question) setAsked(name);
     else void act(name);
   };
@@ -70,18 +78,24 @@ export function Actions({ job, changed }: { job: Job; changed: () => void }) {
   return (
     <div class="actions">
       {ORDER.filter((name) => name !== "delete" || job.actions.delete.allowed).map((name) => (
-        <Button name={name} job={job} waits={waits === name} press={() => press(name)} />
+        <Button name={name} action={can(name) ? POSSIBLE : job.actions[name]} waits={waits === name} press={() => press(name)} />
       ))}
+      {job.array && (
+        <label>
+          <input type="checkbox" checked={ticked} onChange={(event) => setTicked(event.currentTarget.checked)} /> all of array{" "}
+          {job.array.id}
+        </label>
+      )}
       <a class="button" href={`/submit?from=${job.id}`}>
         Submit again
       </a>
-      {asked && <Confirm job={job} name={asked} yes={() => void act(asked)} no={() => setAsked(undefined)} />}
+      {asked && <Confirm job={job} name={asked} array={arrayFor(asked)} yes={() => void act(asked)} no={() => setAsked(undefined)} />}
       <Trouble error={error} />
     </div>
   );
 }
 
-async function perform(job: Job, name: Name): Promise<void> {
+async function perform(job: Job, name: Name, array: number | undefined): Promise<void> {
   if (name === "delete") {
     await request(`/jobs/${job.id}`, { method: "DELETE" });
     jobs.remove(job.id);
@@ -89,13 +103,13 @@ async function perform(job: Job, name: Name): Promise<void> {
   } else {
     // The event of what it led to may come before the answer: the answer then says what was.
     const at = jobs.mark();
-    jobs.merge([await post<Job>(`/jobs/${job.id}/${name}`)], at);
+    const path = array === undefined ? `/jobs/${job.id}/${name}` : `/jobs/${array}/${name}?array=true`;
+    jobs.merge([await post<Job>(path)], at);
   }
 }
 
 /// A button that is not possible stays where it is and says why.
-function Button({ name, job, waits, press }: { name: Name; job: Job; waits: boolean; press: () => void }) {
-  const action = job.actions[name];
+function Button({ name, action, waits, press }: { name: Name; action: Action; waits: boolean; press: () => void }) {
   const why = action.why_not ?? undefined;
   const id = `why-${name}`;
   return (
@@ -118,7 +132,15 @@ function Button({ name, job, waits, press }: { name: Name; job: Job; waits: bool
   );
 }
 
-function Confirm({ job, name, yes, no }: { job: Job; name: Name; yes: () => void; no: () => void }) {
+interface Question {
+  job: Job;
+  name: Name;
+  array: number | undefined;
+  yes: () => void;
+  no: () => void;
+}
+
+function Confirm({ job, name, array, yes, no }: Question) {
   const button = useRef<HTMLButtonElement>(null);
   const before = useRef(document.activeElement);
   useLayoutEffect(() => {
@@ -128,9 +150,9 @@ function Confirm({ job, name, yes, no }: { job: Job; name: Name; yes: () => void
   useKeys("Question", [{ keys: "Escape", does: "leave it as it is", run: no }]);
   return (
     <div class="confirm" role="alertdialog" aria-label={ACTIONS[name].label} aria-describedby="question">
-      <span id="question">{ACTIONS[name].question?.(job)}</span>
+      <span id="question">{ACTIONS[name].question?.(array === undefined ? `job ${nameOf(job)}` : `all of array ${array}`)}</span>
       <button type="button" class="danger" ref={button} onClick={yes}>
-        {ACTIONS[name].yes}
+        {array === undefined ? ACTIONS[name].yes : `${ACTIONS[name].label} all`}
       </button>
       <button type="button" onClick={no}>
         Leave it

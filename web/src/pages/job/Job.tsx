@@ -16,7 +16,6 @@ import { useResource, type Resource } from "../../state/resource";
 import { Why } from "../Overview";
 import { Actions } from "./Actions";
 import { OutputTab } from "./Output";
-import { RanksTab } from "./Ranks";
 
 export function JobPage({ id, tab }: { id: string; tab: JobTab }) {
   const { job, resource } = useJob(id);
@@ -138,7 +137,7 @@ function Tabs({ id, tab }: { id: string; tab: JobTab }) {
   );
 }
 
-const counters = () => import("./Counters");
+const perRank = () => import("./perRank");
 const later = () => import("../later");
 
 function Tab({ job, tab }: { job: Job; tab: JobTab }) {
@@ -146,9 +145,9 @@ function Tab({ job, tab }: { job: Job; tab: JobTab }) {
     case "output":
       return <OutputTab job={job} />;
     case "ranks":
-      return <RanksTab job={job} />;
+      return <Later load={perRank} show={({ RanksTab }) => <RanksTab job={job} />} />;
     case "counters":
-      return <Later load={counters} show={({ CountersTab }) => <CountersTab job={job} />} />;
+      return <Later load={perRank} show={({ CountersTab }) => <CountersTab job={job} />} />;
     case "timeline":
       return <Later load={later} show={({ TimelineTab }) => <TimelineTab job={job} />} />;
     case "files":
