@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use hpvm_queue::check::{self, SCRIPT_MAX};
 use hpvm_queue::job::{CpuBind, JobId, JobSpec};
+use hpvm_queue::program;
 use hpvm_serve::api::types::{Job, Validated};
 use hpvm_serve::client::Client;
 
@@ -297,31 +298,10 @@ fn spec(matches: &ArgMatches, mut words: Vec<String>) -> Result<JobSpec, String>
     }
     given(matches, &mut flags);
     fill(&mut spec, &flags)?;
-    startable(&spec)?;
-    Ok(spec)
-}
-
-/// Refuses a slip that would only be seen when the job starts: a program by a path from the job's folder that is no
-/// program here. Absolute paths may be meant for other hosts, and a job that this one depends on may make the program.
-fn startable(spec: &JobSpec) -> Result<(), String> {
-    let Some(program) = spec.command.first() else { return Ok(()) };
-    let is_from_folder = program.contains('/') && !program.starts_with('/');
-    if !is_from_folder || !spec.depends_on.is_empty() || super::server::is_remote() {
-        return Ok(());
-    }
-    let folder = spec.workdir.as_deref().unwrap_or(".");
-    let told = |why: &str| Err(format!("{program}: {why} (the job's folder: {folder})"));
-    match std::fs::metadata(std::path::Path::new(folder).join(program)) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            told("there is no such file; expected a program or a script")
-        }
-        // Not to be seen by this process; whether by the job's will show.
-        Err(_) => Ok(()),
-        Ok(file) if !file.is_file() => told("is no file; expected a program or a script"),
-        Ok(file) if file.permissions().mode() & 0o111 == 0 => told(
-            "may not be executed; chmod +x makes it a program, a first line such as #!/bin/sh a script",
-        ),
-        Ok(_) => Ok(()),
+    let elsewhere = super::server::is_remote();
+    match program::fault(&spec, Path::new(".")).filter(|_| !elsewhere) {
+        Some(fault) => Err(fault),
+        None => Ok(spec),
     }
 }
 
@@ -522,19 +502,9 @@ mod tests {
     fn programs_that_cannot_start() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().to_str().unwrap();
-        std::fs::write(dir.path().join("data"), "1 2 3").unwrap();
-        std::fs::create_dir(dir.path().join("sub")).unwrap();
-        let from = |word| read(&["-D", folder, word]);
-        assert!(from("./missing").unwrap_err().contains("no such file"));
-        assert!(from("sub/missing").unwrap_err().contains(folder));
-        assert!(from("./sub").unwrap_err().contains("no file"));
-        assert!(from("./data").unwrap_err().contains("chmod"));
-        // On another host, or by another job, there may be such a program.
-        assert!(from("/nowhere/missing").is_ok());
+        let refused = read(&["-D", folder, "./missing"]).unwrap_err();
+        assert!(refused.contains("no such file") && refused.contains(folder), "{refused}");
         assert!(read(&["-D", folder, "-d", "afterok:1", "./missing"]).is_ok());
-        let mode = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(dir.path().join("data"), mode).unwrap();
-        assert_eq!(from("./data").unwrap().command, ["./data"]);
     }
 
     #[test]

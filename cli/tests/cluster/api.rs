@@ -88,9 +88,15 @@ fn scenarios() {
         case(("POST", "/api/v1/jobs", "not json"), 400, &["\"status\":400"], &[]),
         case(("POST", "/api/v1/jobs", r#"{"command":["x"],"evil":1}"#), 422, &["evil"], &[]),
         case(
-            ("POST", "/api/v1/jobs?validate=1", r#"{"command":["./a b"],"ranks":4}"#),
+            ("POST", "/api/v1/jobs?validate=1", r#"{"command":["a b"],"ranks":4}"#),
             200,
-            &["hpvm submit -n 4 './a b'", "estimated_start"],
+            &["hpvm submit -n 4 'a b'", "estimated_start"],
+            &[],
+        ),
+        case(
+            ("POST", "/api/v1/jobs", r#"{"command":["./missing"],"workdir":"/"}"#),
+            422,
+            &["\"field\":\"command\"", "./missing: there is no such file"],
             &[],
         ),
         case(

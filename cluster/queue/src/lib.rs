@@ -16,6 +16,7 @@ pub mod name;
 pub mod node;
 pub mod policy;
 pub mod processors;
+pub mod program;
 pub mod slurm;
 pub mod stepd;
 pub mod store;

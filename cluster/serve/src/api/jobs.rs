@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::extract::{Body, Id, Params};
 use super::types::{Action, Actions, JobList, OutputSizes, Validated};
-use crate::app::App;
+use crate::app::{App, blocking};
 use crate::auth::Who;
 use crate::problem::Problem;
 use crate::slurm;
@@ -20,7 +20,7 @@ use hpvm_queue::name::Name;
 use hpvm_queue::store::jobs::New;
 use hpvm_queue::store::list::{Filter, PAGE_MAX, read_token, token};
 use hpvm_queue::time::Stamp;
-use hpvm_queue::{check, describe};
+use hpvm_queue::{check, describe, program};
 
 /// Jobs on a page when nobody says how many.
 const PAGE: u32 = 100;
@@ -188,6 +188,12 @@ async fn checked(
     let queue = spec.queue.clone().unwrap_or_else(|| check::QUEUE.into());
     let limits = app.read(move |store| store.limits(&queue)).await?;
     faults.extend(check::keep_limits(&mut spec, &limits));
+    // In system mode the server has other rights than the job will have.
+    if !app.place.system && faults.is_empty() {
+        let (asked, home) = (spec.clone(), app.place.home.clone());
+        let fault = blocking(move || Ok(program::fault(&asked, &home))).await?;
+        faults.extend(fault.map(|text| ("command", text)));
+    }
     if !faults.is_empty() {
         return Err(Problem::fields(faults));
     }
