@@ -11,7 +11,7 @@ use hpvm_launch::text::printable;
 use super::socket;
 
 /// Longest announcement of a process, bytes: five words.
-const LONGEST: usize = 4096;
+const ANNOUNCEMENT_BYTES_MAX: usize = 4096;
 
 /// A process that has connected and not said everything yet.
 struct Coming {
@@ -155,7 +155,7 @@ impl Coming {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
-            if self.text.len() > LONGEST {
+            if self.text.len() > ANNOUNCEMENT_BYTES_MAX {
                 return Err(io::ErrorKind::InvalidData.into());
             }
         }

@@ -13,7 +13,7 @@ use super::socket;
 /// Variable with the descriptors of the events, for `hpvm_region_begin` and `MPI_Pcontrol`.
 pub const REGION: &str = "HPVM_REGION";
 /// The first of them is at least this, out of the way of scripts that use small numbers.
-const FIRST: RawFd = 200;
+const LOWEST_DESCRIPTOR: RawFd = 200;
 /// Longest that the program waits for its events.
 const EVENTS_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -82,7 +82,7 @@ fn announce(name: &str, rank: bool) -> io::Result<Vec<OwnedFd>> {
 fn hand_on(descriptors: Vec<OwnedFd>) {
     let keep = |fd: OwnedFd| {
         // SAFETY: a duplicate of a descriptor of ours, which stays open in the program.
-        let high = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD, FIRST) };
+        let high = unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_DUPFD, LOWEST_DESCRIPTOR) };
         match high {
             -1 => {
                 let fd = fd.into_raw_fd();

@@ -29,10 +29,10 @@ const RUN_LIMIT: Duration = Duration::from_secs(120);
 /// Runs of each measurement.
 const RUNS: u32 = 3;
 /// A short message, and one that is copied and not read from the sender's memory.
-const SHORT: u64 = 8;
-const LONG: u64 = 4096;
+const SHORT_MESSAGE_BYTES: u64 = 8;
+const COPIED_MESSAGE_BYTES: u64 = 4096;
 /// For the bandwidth between hosts.
-const LONGEST: u64 = 1 << 20;
+const LONG_MESSAGE_BYTES: u64 = 1 << 20;
 /// Steps of the search for the time of a switch: a part in a thousand of a second.
 const STEPS: u32 = 20;
 
@@ -101,16 +101,17 @@ impl Bench<'_> {
     fn inside(&self) -> Result<Calibrated, String> {
         let processors = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
         let mut machine = self.plan.machine.clone();
-        let short = self.measure("latency", 2, SHORT)?;
-        let long = self.measure("latency", 2, LONG)?;
+        let short = self.measure("latency", 2, SHORT_MESSAGE_BYTES)?;
+        let long = self.measure("latency", 2, COPIED_MESSAGE_BYTES)?;
         // Million messages a second.
-        let between = 1.0 / self.measure("rate", 2, SHORT)?;
+        let between = 1.0 / self.measure("rate", 2, SHORT_MESSAGE_BYTES)?;
         let work = between.min(short / 3.0);
         machine.host.send = time(work);
         machine.host.receive = time(work);
         machine.host.latency = time(short - 2.0 * work);
         // Both ends copy.
-        machine.host.kib = time((long - short).max(0.0) / 2.0) * 1024 / (LONG - SHORT);
+        machine.host.kib = time((long - short).max(0.0) / 2.0) * 1024
+            / (COPIED_MESSAGE_BYTES - SHORT_MESSAGE_BYTES);
         machine.host.gap = 0;
         machine.processors = processors;
         let mut points = Vec::new();
@@ -141,14 +142,14 @@ impl Bench<'_> {
     /// Numbers of the network, from one rank on each of two hosts.
     fn between(&self) -> Result<Calibrated, String> {
         let mut machine = self.plan.machine.clone();
-        let short = self.measure("latency", 2, SHORT)?;
-        let between = 1.0 / self.measure("rate", 2, SHORT)?;
+        let short = self.measure("latency", 2, SHORT_MESSAGE_BYTES)?;
+        let between = 1.0 / self.measure("rate", 2, SHORT_MESSAGE_BYTES)?;
         let work = between.min(short / 4.0);
         machine.network.send = time(work);
         machine.network.receive = time(work);
         machine.network.gap = 0;
         // Million bytes a second.
-        let bandwidth = self.measure("bandwidth", 2, LONGEST)?;
+        let bandwidth = self.measure("bandwidth", 2, LONG_MESSAGE_BYTES)?;
         machine.network.kib = time(1024.0 / bandwidth);
         machine.network.latency = time(short - 2.0 * work);
         machine.processors = 0;
@@ -161,7 +162,7 @@ impl Bench<'_> {
                 if points.iter().any(|p| p.what == what && p.ranks == *ranks) {
                     continue;
                 }
-                let measured = self.measure(what, *ranks, SHORT)?;
+                let measured = self.measure(what, *ranks, SHORT_MESSAGE_BYTES)?;
                 points.push(self.point(&machine, (what, *ranks), measured, false)?);
             }
         }
@@ -185,7 +186,7 @@ fn predict(machine: &Machine, (what, ranks): (&str, u32), hosts: u32) -> Result<
     let call = if what == "barrier" {
         Call::BARRIER
     } else {
-        Call::of_all(Kind::Allreduce, SHORT as usize)
+        Call::of_all(Kind::Allreduce, SHORT_MESSAGE_BYTES as usize)
     };
     let machine = machine.clone();
     let job = Job { machine, ranks, hosts, fabric: None, seed: 0, noise: 0 };

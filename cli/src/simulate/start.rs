@@ -4,7 +4,7 @@
 use std::collections::BinaryHeap;
 
 use hpvm_launch::pmi::server::{ClientEvent, Outcome as Said, Server};
-use hpvm_launch::remote::tree::{WIDTH, split};
+use hpvm_launch::remote::tree::{DEFAULT_TREE_WIDTH, split};
 use hpvm_simulate::job::Kind;
 use hpvm_simulate::time::{MS, Time, US};
 use hpvm_simulate::{Job, Machine, Outcome, Statistics};
@@ -288,7 +288,7 @@ impl Start {
 
 /// Puts hosts below a node, as the launcher does.
 fn grow(nodes: &mut [Node], above: usize, hosts: &[usize]) {
-    for part in split(hosts, WIDTH) {
+    for part in split(hosts, DEFAULT_TREE_WIDTH) {
         nodes[part[0]].above = Some(above);
         nodes[above].below.push(part[0]);
         grow(nodes, part[0], &part[1..]);

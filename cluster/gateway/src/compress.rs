@@ -9,7 +9,7 @@ pub const MARK: u16 = u16::MAX;
 /// What stands before a compressed batch: the mark, its length, and the length of what it becomes.
 pub const HEAD: usize = 2 + 4 + 4;
 /// The longest batch: what is taken in one go, and one more datagram with its length.
-pub const LONGEST: usize = super::link::BATCH + 2 + (64 << 10);
+pub const BATCH_BYTES_MAX: usize = super::link::BATCH + 2 + (64 << 10);
 /// Shorter ones are not worth the time.
 const SHORTEST: usize = 1024;
 /// zstd's level: what a processor does faster than a link of 1 Gbit/s takes.
@@ -40,7 +40,7 @@ impl Packer {
     /// What goes in place of a batch: a frame, or none when that is not shorter.
     pub fn pack(&mut self, batch: &[u8]) -> Option<&[u8]> {
         let zstd = self.zstd.as_mut()?;
-        if !(SHORTEST..=LONGEST).contains(&batch.len()) {
+        if !(SHORTEST..=BATCH_BYTES_MAX).contains(&batch.len()) {
             return None;
         }
         if self.resting > 0 {
@@ -76,7 +76,7 @@ impl Unpacker {
     /// whole yet.
     ///
     /// # Errors
-    /// It is no frame, or it becomes something else than it says, which is [`LONGEST`] at most.
+    /// It is no frame, or it becomes something else than it says, which is [`BATCH_BYTES_MAX`] at most.
     pub fn unpack<'a, 'b>(
         &'a mut self,
         bytes: &'b [u8],
@@ -85,7 +85,7 @@ impl Unpacker {
         let Some((lengths, rest)) = bytes.split_at_checked(HEAD - 2) else { return Ok(None) };
         let number = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|i| lengths[at + i])) as usize;
         let (packed, whole) = (number(0), number(4));
-        if whole > LONGEST || packed >= whole {
+        if whole > BATCH_BYTES_MAX || packed >= whole {
             return Err(wrong());
         }
         let Some((packed, rest)) = rest.split_at_checked(packed) else { return Ok(None) };
@@ -183,7 +183,7 @@ mod tests {
         let mut unpacker = Unpacker::default();
         assert!(unpacker.unpack(&frame(&honest, 5000)).is_ok());
         for bytes in [
-            frame(&bomb, LONGEST),
+            frame(&bomb, BATCH_BYTES_MAX),
             frame(&bomb, 64 << 20),
             frame(&bomb, u32::MAX as usize),
             frame(&honest, 4999),
@@ -195,7 +195,7 @@ mod tests {
             vec![0xff; HEAD],
         ] {
             assert!(unpacker.unpack(&bytes).is_err());
-            assert!(unpacker.batch.len() <= LONGEST);
+            assert!(unpacker.batch.len() <= BATCH_BYTES_MAX);
         }
         // It goes on afterwards.
         assert!(unpacker.unpack(&frame(&honest, 5000)).is_ok());
@@ -206,7 +206,7 @@ mod tests {
         fn garbage_is_refused_or_waited_for(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200)) {
             let mut unpacker = Unpacker::default();
             if let Ok(Some((batch, rest))) = unpacker.unpack(&bytes) {
-                assert!(batch.len() <= LONGEST && rest.len() < bytes.len());
+                assert!(batch.len() <= BATCH_BYTES_MAX && rest.len() < bytes.len());
             }
         }
     }

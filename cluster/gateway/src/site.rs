@@ -17,7 +17,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockW
 use std::time::{Duration, Instant};
 
 /// Longer than any datagram of a job.
-const LARGEST: usize = 64 << 10;
+const DATAGRAM_BYTES_MAX: usize = 64 << 10;
 /// Bytes that the kernel may keep for us in each direction, where it lets us have them.
 const BUFFERS: libc::c_int = 4 << 20;
 
@@ -169,7 +169,7 @@ impl Site {
     /// # Errors
     /// The socket does not work any more.
     pub fn listen(&self, gates: &[Gate]) -> io::Result<()> {
-        let mut buffer = vec![0; LARGEST];
+        let mut buffer = vec![0; DATAGRAM_BYTES_MAX];
         loop {
             match self.socket.recv_from(&mut buffer) {
                 Ok((len, from)) => self.take(&buffer[..len], from, gates),

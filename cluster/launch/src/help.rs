@@ -266,7 +266,7 @@ pub fn about(label: &str, topic: Option<&str>) -> String {
 /// One screen.
 fn short(label: &str) -> String {
     let mut out = format!("{ABOUT}\n\nUsage: {}\n\n", synopsis(label));
-    for (name, meaning) in flags::FIRST {
+    for (name, meaning) in flags::BASIC_FLAGS {
         let Some(flag) = flags::find(name) else { continue };
         let usage = format!("{} {}", spelled(name), flag.values.join(" "));
         let _ = writeln!(out, "  {usage:<28}{meaning}");
@@ -456,7 +456,7 @@ mod tests {
         let text = about("mpirun", None);
         assert!(text.lines().count() <= 24, "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 90), "{text}");
-        for (name, _) in flags::FIRST {
+        for (name, _) in flags::BASIC_FLAGS {
             assert!(text.contains(&spelled(name)), "{name}");
         }
         assert!(about("mpirun", Some("map-by")).starts_with("--map-by WAY\n"));

@@ -10,7 +10,7 @@ use crate::sys;
 /// The variable with the number of the descriptor. It is not passed on to ranks.
 pub const VARIABLE: &str = "HPVM_LOSS_FD";
 /// The longest sentence: a pipe takes it at once.
-pub const LONGEST: usize = 400;
+pub const SENTENCE_BYTES_MAX: usize = 400;
 
 /// The end of the pipe, if there is one; takes the variable out of the environment. The process must have one thread.
 pub(crate) fn take() -> Option<OwnedFd> {
@@ -31,7 +31,7 @@ pub(crate) fn tell(pipe: Option<&OwnedFd>, cause: Option<Cause>, reason: Option<
     let (Some(pipe), true) = (pipe, lost) else { return };
     let text = reason.unwrap_or("a host was lost");
     let text = text.strip_suffix("; ending the job").unwrap_or(text);
-    let cut = (0..=LONGEST.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    let cut = (0..=SENTENCE_BYTES_MAX.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
     // A supervisor that is gone has taken the job with it.
     let _ = sys::write(pipe.as_raw_fd(), &text.as_bytes()[..cut.unwrap_or(0)]);
 }

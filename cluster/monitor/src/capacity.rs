@@ -8,12 +8,12 @@ use crate::sample::Capacity;
 use crate::watch::Watch;
 
 /// How often it is asked. A file system fills slowly beside a sample per second.
-const EVERY: Duration = Duration::from_secs(5);
+const QUERY_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Watches the file system of `folder`. Asks once, here.
 pub fn watch(folder: PathBuf) -> Watch<Capacity> {
     let first = ask(&folder);
-    Watch::new("hpvm-capacity", EVERY, first, move || ask(&folder))
+    Watch::new("hpvm-capacity", QUERY_INTERVAL, first, move || ask(&folder))
 }
 
 fn ask(folder: &Path) -> Option<Capacity> {

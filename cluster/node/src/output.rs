@@ -20,7 +20,7 @@ use hyper::Method;
 use crate::link::{Line, News};
 
 /// How often files are looked at.
-const LOOK: Duration = Duration::from_millis(150);
+const POLL_INTERVAL: Duration = Duration::from_millis(150);
 /// Bytes of one request.
 const CHUNK: usize = 1 << 20;
 /// How long the end of a job waits for a server whose disk is full to take the last of its output.
@@ -54,7 +54,7 @@ pub fn run(mut line: Line, place: &Settings, tasks: &Receiver<Vec<Task>>, news: 
     let mut list: Vec<Task> = Vec::new();
     let mut sending: BTreeMap<Attempt, Sending> = BTreeMap::new();
     loop {
-        match tasks.recv_timeout(LOOK) {
+        match tasks.recv_timeout(POLL_INTERVAL) {
             Ok(newer) => list = tasks.try_iter().last().unwrap_or(newer),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,

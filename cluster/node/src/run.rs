@@ -24,7 +24,7 @@ use crate::look;
 use crate::output::{self, Task};
 
 /// Pace of reports and samples.
-const EVERY: Duration = Duration::from_secs(1);
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What `hpvm node` was told.
 #[derive(Clone, Debug)]
@@ -230,7 +230,7 @@ impl Node {
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    next = Instant::now() + EVERY;
+                    next = Instant::now() + REPORT_INTERVAL;
                     self.perform(self.daemon.overdue());
                     self.look_after_all();
                     if !self.looks.jobs.is_empty() {

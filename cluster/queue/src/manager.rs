@@ -39,7 +39,7 @@ pub const ACTIVE_MAX: usize = 50_000;
 /// Commands performed before the policy looks again.
 const BATCH: usize = 64;
 /// Times the policy is asked in a row: what starts may end at once and make room.
-const ROUNDS: u32 = 100;
+const POLICY_ROUNDS_MAX: u32 = 100;
 /// How often everything is looked at without a cause, as ageing and lost signals need it.
 const TICK: Duration = Duration::from_secs(10);
 /// The same while something has to be tried again.
@@ -369,7 +369,7 @@ impl Manager {
     fn settle(&mut self) {
         self.record_ends();
         let mut rounds = 0;
-        while self.dirty && self.stuck.is_none() && rounds < ROUNDS {
+        while self.dirty && self.stuck.is_none() && rounds < POLICY_ROUNDS_MAX {
             rounds += 1;
             self.dirty = false;
             let done = self.schedule();

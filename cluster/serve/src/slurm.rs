@@ -22,10 +22,10 @@ use hpvm_queue::store::rules::QueueLimits;
 use hpvm_queue::time::Stamp;
 
 /// How often Slurm is asked at most, and how much of the time its controller may spend on us.
-const EVERY: Duration = Duration::from_secs(2);
+const QUERY_INTERVAL: Duration = Duration::from_secs(2);
 const SHARE: u32 = 10;
 /// How often the end of the server is looked for meanwhile.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Ended jobs that are asked for in one round: as many as the controller answers in a moment.
 const VANISHED: usize = 50;
 
@@ -42,9 +42,9 @@ pub fn start(app: App, slurm: Slurm) -> Result<(), String> {
         while !*app.ending.borrow() {
             let begun = Instant::now();
             round(&app, &slurm);
-            let pause = EVERY.max(begun.elapsed() * SHARE);
+            let pause = QUERY_INTERVAL.max(begun.elapsed() * SHARE);
             while begun.elapsed() < pause && !*app.ending.borrow() {
-                std::thread::sleep(LOOK);
+                std::thread::sleep(POLL_INTERVAL);
             }
         }
     };

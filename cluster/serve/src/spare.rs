@@ -9,13 +9,13 @@ use hpvm_queue::store::spare;
 use crate::app::App;
 
 /// The first one: soon, so that hardly any copy is without, though not while everything begins.
-const FIRST: Duration = Duration::from_secs(3);
+const FIRST_AFTER: Duration = Duration::from_secs(3);
 /// Between two at least, if something has changed.
-const EVERY: Duration = Duration::from_secs(600);
+const INTERVAL: Duration = Duration::from_secs(600);
 /// And so many times as long as making one has taken: with a million jobs it takes seconds.
 const SHARE: u32 = 200;
 /// How often the end of the server is looked for meanwhile.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Whether the disk has room for another store and as much again: the server writes meanwhile, and jobs do. What is not
 /// known is tried.
@@ -32,9 +32,9 @@ fn has_room(app: &App, store: &Path) -> bool {
 pub fn start(app: App) -> Result<(), String> {
     let store = store_path(&app.place.data, app.slurm.is_some());
     let body = move || {
-        let (mut due, mut made) = (Instant::now() + FIRST, None);
+        let (mut due, mut made) = (Instant::now() + FIRST_AFTER, None);
         while !*app.ending.borrow() {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
             if Instant::now() < due {
                 continue;
             }
@@ -45,7 +45,7 @@ pub fn start(app: App) -> Result<(), String> {
             if made != Some(changes) && has_room(&app, &store) && spare::make(&store).is_ok() {
                 made = Some(changes);
             }
-            due = Instant::now() + EVERY.max(begun.elapsed() * SHARE);
+            due = Instant::now() + INTERVAL.max(begun.elapsed() * SHARE);
         }
     };
     let thread = std::thread::Builder::new().name("spare".into()).spawn(body);

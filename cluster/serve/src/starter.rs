@@ -29,7 +29,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 const LASTED: Duration = Duration::from_secs(60);
 /// How often it is looked whether it has ended, or the server ends.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// How long it may take to end with the server.
 const ENDS_WITHIN: Duration = Duration::from_secs(3);
 /// The longest line of it that is shown.
@@ -193,7 +193,7 @@ impl Keeper {
             self.app.starts.set(&self.host, Start::Failed(text));
             let until = Instant::now() + pause;
             while Instant::now() < until && !*self.app.ending.borrow() {
-                std::thread::sleep(LOOK);
+                std::thread::sleep(POLL_INTERVAL);
             }
             pause = (2 * pause).min(LONGEST_PAUSE);
         }
@@ -226,13 +226,13 @@ impl Keeper {
                 end(&mut child);
                 return String::new();
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         };
         // Its last words come before the end of the pipe, unless something else holds that.
         let until = Instant::now() + Duration::from_secs(1);
         while listens.as_ref().is_some_and(|thread| !thread.is_finished()) && Instant::now() < until
         {
-            std::thread::sleep(LOOK / 10);
+            std::thread::sleep(POLL_INTERVAL / 10);
         }
         let last = last.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let name = self.command[0].display();
@@ -274,7 +274,7 @@ fn end(child: &mut Child) {
         if !matches!(child.try_wait(), Ok(None)) {
             return;
         }
-        std::thread::sleep(LOOK / 10);
+        std::thread::sleep(POLL_INTERVAL / 10);
     }
     if let Ok(group) = i32::try_from(child.id()) {
         hpvm_launch::sys::kill(-group, libc::SIGKILL);

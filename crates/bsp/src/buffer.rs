@@ -7,7 +7,7 @@ use std::alloc::{Layout, alloc, dealloc};
 pub const ALIGN: usize = 16;
 
 /// What a buffer begins with: most supersteps have less for one process.
-const FIRST: usize = 4096;
+const INITIAL_BYTES: usize = 4096;
 
 /// Where buffers get their memory.
 #[derive(Debug)]
@@ -129,7 +129,7 @@ impl Buffer {
         if wanted <= self.capacity {
             return Ok(());
         }
-        let capacity = wanted.max(self.capacity * 2).max(FIRST).next_multiple_of(ALIGN);
+        let capacity = wanted.max(self.capacity * 2).max(INITIAL_BYTES).next_multiple_of(ALIGN);
         let start = (self.memory.take)(capacity);
         if start.is_null() {
             return Err(Fault::no_memory(capacity));

@@ -20,10 +20,10 @@ struct Open {
 }
 
 /// Accesses in a record, at which a new one is begun when the buffer grows: far below what fits into its header.
-const MANY: usize = 1 << 30;
+const RECORD_ACCESSES_MAX: usize = 1 << 30;
 
 /// A row of fewer accesses that breaks off costs more as a record of its own than with an offset for each access.
-const SHORT: usize = 16;
+const RECORD_ACCESSES_MIN: usize = 16;
 
 /// What messages are written to.
 const QUEUE: Block = Block { slot: 0, size: 0, base: std::ptr::null() };
@@ -167,7 +167,9 @@ impl Outbox {
                 return Ok(());
             }
             match self.open {
-                Some(open) if goes_on && self.count(&open) < MANY => self.settle(&open),
+                Some(open) if goes_on && self.count(&open) < RECORD_ACCESSES_MAX => {
+                    self.settle(&open)
+                }
                 _ => self.begin(alike, QUEUE, shape.align, 0)?,
             }
             self.spread(alike, QUEUE, shape.stride)?;
@@ -195,11 +197,11 @@ impl Outbox {
                     self.settle(&open);
                     return self.lengthen(alike, block, offset);
                 }
-                if self.row(&open) / (alike.len as usize) < SHORT {
+                if self.row(&open) / (alike.len as usize) < RECORD_ACCESSES_MIN {
                     return self.break_off(&open, block);
                 }
             }
-            Some(open) if self.count(&open) < MANY => {
+            Some(open) if self.count(&open) < RECORD_ACCESSES_MAX => {
                 let entry = self.tip.entry();
                 self.settle(&open);
                 return self.spread(alike, block, entry);

@@ -4,13 +4,13 @@ use core::mem::MaybeUninit;
 use core::ptr::null_mut;
 
 /// Elements that need no memory from the heap.
-const FEW: usize = 32;
+const INLINE_ELEMENTS: usize = 32;
 
 /// The engine's form of an array of the program.
 pub struct Several<F, S> {
     user: *mut F,
     len: usize,
-    few: [MaybeUninit<S>; FEW],
+    few: [MaybeUninit<S>; INLINE_ELEMENTS],
     many: Vec<S>,
 }
 
@@ -26,7 +26,7 @@ impl<F: Copy, S: Copy + PartialEq> Several<F, S> {
     #[inline(always)]
     pub fn new(user: *const F, len: usize) -> Several<F, S> {
         let len = if user.is_null() { 0 } else { len };
-        let few = [const { MaybeUninit::uninit() }; FEW];
+        let few = [const { MaybeUninit::uninit() }; INLINE_ELEMENTS];
         Several { user: user.cast_mut(), len, few, many: Vec::new() }
     }
 
@@ -39,7 +39,7 @@ impl<F: Copy, S: Copy + PartialEq> Several<F, S> {
         let user = self.user;
         // SAFETY: `i < len`, and the caller vouches for `len`.
         let element = |i: usize| translate(unsafe { *user.add(i) });
-        if self.len > FEW {
+        if self.len > INLINE_ELEMENTS {
             self.many = (0..self.len).map(element).collect();
         } else {
             self.few[..self.len].iter_mut().enumerate().for_each(|(i, place)| {
@@ -51,7 +51,7 @@ impl<F: Copy, S: Copy + PartialEq> Several<F, S> {
     /// Takes `value` for every element: places for results.
     #[inline(always)]
     pub fn fill(&mut self, value: S) {
-        if self.len > FEW {
+        if self.len > INLINE_ELEMENTS {
             self.many = vec![value; self.len];
         } else {
             self.few[..self.len].fill(MaybeUninit::new(value));
@@ -63,7 +63,7 @@ impl<F: Copy, S: Copy + PartialEq> Several<F, S> {
     pub fn pointer(&mut self) -> *mut S {
         match () {
             _ if self.user.is_null() => null_mut(),
-            _ if self.len > FEW => self.many.as_mut_ptr(),
+            _ if self.len > INLINE_ELEMENTS => self.many.as_mut_ptr(),
             _ => self.few.as_mut_ptr().cast(),
         }
     }
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn arrays_of_any_length_come_back() {
-        for n in [0, 1, FEW, FEW + 1, 1000] {
+        for n in [0, 1, INLINE_ELEMENTS, INLINE_ELEMENTS + 1, 1000] {
             let mut user: Vec<i32> = (0..n as i32).collect();
             // SAFETY: the array has `n` elements, and so has ours.
             unsafe {

@@ -97,13 +97,13 @@ impl<A: Abi> OneStatus<A> {
 }
 
 /// Statuses that need no memory from the heap.
-const FEW: usize = 16;
+const INLINE_STATUSES: usize = 16;
 
 /// A place of the program for many statuses.
 pub struct Statuses<A: Abi> {
     user: *mut A::Status,
     len: usize,
-    few: [MaybeUninit<MPI_Status>; FEW],
+    few: [MaybeUninit<MPI_Status>; INLINE_STATUSES],
     many: Vec<MPI_Status>,
 }
 
@@ -114,14 +114,14 @@ impl<A: Abi> Statuses<A> {
     pub fn new(user: *mut A::Status, len: usize) -> Statuses<A> {
         let ignore = user.is_null() || user.addr() == A::MPI_STATUSES_IGNORE;
         let (user, len) = if ignore { (null_mut(), 0) } else { (user, len) };
-        let few = [const { MaybeUninit::uninit() }; FEW];
+        let few = [const { MaybeUninit::uninit() }; INLINE_STATUSES];
         Statuses { user, len, few, many: Vec::new() }
     }
 
     /// Marks all of them as unwritten.
     #[inline(always)]
     pub fn clear(&mut self) {
-        if self.len > FEW {
+        if self.len > INLINE_STATUSES {
             self.many = vec![UNWRITTEN; self.len];
         } else {
             self.few[..self.len].fill(MaybeUninit::new(UNWRITTEN));
@@ -132,7 +132,7 @@ impl<A: Abi> Statuses<A> {
     pub fn pointer(&mut self) -> *mut MPI_Status {
         match () {
             _ if self.user.is_null() => null_mut(),
-            _ if self.len > FEW => self.many.as_mut_ptr(),
+            _ if self.len > INLINE_STATUSES => self.many.as_mut_ptr(),
             _ => self.few.as_mut_ptr().cast(),
         }
     }

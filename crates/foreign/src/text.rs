@@ -7,17 +7,17 @@ use core::ptr::null_mut;
 use hpvm_abi::constants::{MPI_COMM_SELF, MPI_ERR_INFO_KEY};
 
 /// Room for words of ours before a text.
-const FIRST: usize = 256;
+const PREFIX_BYTES: usize = 256;
 
 /// Room for the longest text of the standard ABI (`MPI_MAX_LIBRARY_VERSION_STRING`) after them.
-const LONGEST: usize = FIRST + 8192;
+const TEXT_BYTES: usize = PREFIX_BYTES + 8192;
 
 /// A buffer of the program for a text, which has room for `limit` bytes with the last zero, where
 /// the engine may write `standard` bytes.
 pub struct Text {
     user: *mut c_char,
     limit: usize,
-    own: [u8; LONGEST],
+    own: [u8; TEXT_BYTES],
     /// Where the engine begins to write.
     start: usize,
 }
@@ -26,13 +26,13 @@ impl Text {
     /// Null is allowed and handed on.
     #[inline(always)]
     pub fn new(user: *mut c_char, limit: c_int) -> Text {
-        Text { user, limit: usize::try_from(limit).unwrap_or(1), own: [0; LONGEST], start: 0 }
+        Text { user, limit: usize::try_from(limit).unwrap_or(1), own: [0; TEXT_BYTES], start: 0 }
     }
 
-    /// A text that begins with `first`, cut after [`FIRST`] bytes; the engine writes the rest.
+    /// A text that begins with `first`, cut after [`PREFIX_BYTES`] bytes; the engine writes the rest.
     pub fn after(first: &str, user: *mut c_char, limit: c_int) -> Text {
         let mut text = Text::new(user, limit);
-        text.start = first.len().min(FIRST);
+        text.start = first.len().min(PREFIX_BYTES);
         text.own[..text.start].copy_from_slice(&first.as_bytes()[..text.start]);
         text
     }
@@ -53,7 +53,7 @@ impl Text {
         if self.user.is_null() {
             return;
         }
-        let found = self.own.iter().position(|byte| *byte == 0).unwrap_or(LONGEST - 1);
+        let found = self.own.iter().position(|byte| *byte == 0).unwrap_or(TEXT_BYTES - 1);
         let len = cut(&self.own[..found], self.limit.saturating_sub(1));
         // SAFETY: `len < limit`, and the caller vouches for the buffer.
         unsafe {

@@ -66,13 +66,13 @@ impl<C: Copy> Handle<C> {
 }
 
 /// Handles that need no memory from the heap.
-const FEW: usize = 32;
+const INLINE_HANDLES: usize = 32;
 
 /// An array of handles of the program.
 pub struct Handles<C> {
     user: *mut c_int,
     len: usize,
-    few: [MaybeUninit<C>; FEW],
+    few: [MaybeUninit<C>; INLINE_HANDLES],
     many: Vec<C>,
 }
 
@@ -83,10 +83,11 @@ impl<C: Copy> Handles<C> {
     /// `user` holds `len` integers, unless `len` is 0.
     #[inline(always)]
     pub unsafe fn new(user: *mut c_int, len: usize, fromint: impl Fn(c_int) -> C) -> Self {
-        let mut handles = Self { user, len, few: [MaybeUninit::uninit(); FEW], many: Vec::new() };
+        let mut handles =
+            Self { user, len, few: [MaybeUninit::uninit(); INLINE_HANDLES], many: Vec::new() };
         // SAFETY: `i < len`, and the caller vouches for `len`.
         let element = |i: usize| fromint(unsafe { *user.add(i) });
-        if len > FEW {
+        if len > INLINE_HANDLES {
             handles.many = (0..len).map(element).collect();
         } else {
             for (i, place) in handles.few[..len].iter_mut().enumerate() {
@@ -98,8 +99,8 @@ impl<C: Copy> Handles<C> {
 
     /// `len` places for results. What stands in the program's is not looked at.
     pub fn fresh(user: *mut c_int, len: usize, fromint: impl Fn(c_int) -> C) -> Self {
-        let few = [MaybeUninit::new(fromint(0)); FEW];
-        let many = if len > FEW { vec![fromint(0); len] } else { Vec::new() };
+        let few = [MaybeUninit::new(fromint(0)); INLINE_HANDLES];
+        let many = if len > INLINE_HANDLES { vec![fromint(0); len] } else { Vec::new() };
         Self { user, len, few, many }
     }
 
@@ -124,7 +125,7 @@ impl<C: Copy> Handles<C> {
     pub fn pointer(&mut self) -> *mut C {
         match () {
             _ if self.user.is_null() => null_mut(),
-            _ if self.len > FEW => self.many.as_mut_ptr(),
+            _ if self.len > INLINE_HANDLES => self.many.as_mut_ptr(),
             _ => self.few.as_mut_ptr().cast(),
         }
     }
@@ -170,7 +171,7 @@ mod tests {
 
     #[test]
     fn many() {
-        for n in [0, 1, FEW, FEW + 1, 500] {
+        for n in [0, 1, INLINE_HANDLES, INLINE_HANDLES + 1, 500] {
             let mut user: Vec<c_int> = (0..n as c_int).collect();
             // SAFETY: the array has `n` elements.
             unsafe {

@@ -19,7 +19,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::path::Path;
 
 /// Longest name and port that are read.
-const LONGEST: u64 = 64 << 10;
+const ENTRY_BYTES_MAX: u64 = 64 << 10;
 /// Longest service that the process manager hears as it is; of a longer one it hears the hash.
 const LONGEST_KEY: usize = 128;
 
@@ -189,7 +189,7 @@ pub fn lookup(key: &str) -> Option<String> {
 /// The port that such memory names.
 fn recall(path: &Path, key: &str) -> Option<String> {
     let mut text = String::new();
-    File::open(path).ok()?.take(LONGEST).read_to_string(&mut text).ok()?;
+    File::open(path).ok()?.take(ENTRY_BYTES_MAX).read_to_string(&mut text).ok()?;
     let (name, port) = text.rsplit_once('\n')?;
     (name == key && !port.is_empty()).then(|| port.to_owned())
 }

@@ -9,7 +9,7 @@ pub const MAX: usize = 4096;
 /// Bits of the index.
 const INDEX: u32 = 16;
 /// Indices begin here, so that no handle is one of those that the header defines.
-const FIRST: usize = 16;
+const FIRST_INDEX: usize = 16;
 
 struct Entry<T> {
     handle: usize,
@@ -40,7 +40,7 @@ impl<T> Table<T> {
         // Relaxed: changed under the lock only.
         let free = self.entries.iter().position(|e| e.load(Ordering::Relaxed).is_null())?;
         *made += 1;
-        let handle = *made << INDEX | (free + FIRST);
+        let handle = *made << INDEX | (free + FIRST_INDEX);
         let entry = Box::into_raw(Box::new(Entry { handle, value }));
         // Release pairs with the acquire in `get`: the content comes first.
         self.entries[free].store(entry, Ordering::Release);
@@ -56,7 +56,7 @@ impl<T> Table<T> {
 
     #[inline(always)]
     pub fn get(&self, handle: usize) -> Option<&T> {
-        let index = (handle & ((1 << INDEX) - 1)).wrapping_sub(FIRST);
+        let index = (handle & ((1 << INDEX) - 1)).wrapping_sub(FIRST_INDEX);
         // Acquire pairs with the release in `insert`.
         let entry = self.entries.get(index)?.load(Ordering::Acquire);
         // SAFETY: null, or made by `insert` and not removed: the program must not destroy what it uses.
@@ -68,7 +68,7 @@ impl<T> Table<T> {
     pub fn remove(&self, handle: usize) -> Option<T> {
         let _held = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         self.get(handle)?;
-        let index = (handle & ((1 << INDEX) - 1)) - FIRST;
+        let index = (handle & ((1 << INDEX) - 1)) - FIRST_INDEX;
         // AcqRel: as in `insert` and `get`.
         let entry = self.entries[index].swap(null_mut(), Ordering::AcqRel);
         // SAFETY: `insert` made it, and it is in the table no more.

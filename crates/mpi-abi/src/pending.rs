@@ -12,7 +12,7 @@ use hpvm_mpi::engine::matching::{ANY_PROCESS, Pattern};
 use hpvm_mpi::engine::requests::{Operation, Request};
 use hpvm_mpi::status::ANY_TAG;
 use hpvm_mpi::{Comm, pt2pt::protocol};
-use hpvm_wire::pending::{ANY, Kind, Pending, Record, SHOWN, Stage};
+use hpvm_wire::pending::{ANY, Kind, OPERATIONS_MAX, Pending, Record, Stage};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -124,7 +124,7 @@ fn records(world: &World) -> (Vec<Record>, usize) {
         records.push(Record { kind: Kind::Collective, call, ..on(world, *context) });
         // As the receives of a collective by messages.
         let comm = world.objects.comm_of_context(*context);
-        records.extend(awaits.iter().take(SHOWN - records.len()).map(|process| Record {
+        records.extend(awaits.iter().take(OPERATIONS_MAX - records.len()).map(|process| Record {
             kind: Kind::Receive,
             part: true,
             peer: comm.as_ref().map_or(-1, |(_, c)| c.comm.rank_of(*process)),
@@ -137,7 +137,7 @@ fn records(world: &World) -> (Vec<Record>, usize) {
         total += 1 + awaits.len();
         let of = on_window(world, &wait.window);
         records.push(Record { call: wait.call.to_owned(), ..of.clone() });
-        records.extend(awaits.iter().take(SHOWN - records.len()).map(|rank| Record {
+        records.extend(awaits.iter().take(OPERATIONS_MAX - records.len()).map(|rank| Record {
             kind: Kind::Receive,
             part: true,
             peer: *rank as i32,
@@ -156,7 +156,7 @@ fn records(world: &World) -> (Vec<Record>, usize) {
         let pending = requests.iter().filter(|(_, r)| !r.done);
         for (_, request) in pending {
             total += 1;
-            if records.len() < SHOWN {
+            if records.len() < OPERATIONS_MAX {
                 records.push(record(world, request));
             }
         }

@@ -2,7 +2,7 @@
 //!
 //! Every process of the job has the job's 128-bit key; no two directions use the same one. The keys
 //! of a direction are functions of the job's key, the sender and the receiver. The code is a keyed
-//! hash with 128 bits of output: SipHash-1-3 up to `SHORT` bytes, HighwayHash beyond, each where it
+//! hash with 128 bits of output: SipHash-1-3 up to `SIPHASH_BYTES_MAX` bytes, HighwayHash beyond, each where it
 //! is the faster one (`bench/NOTES.md`). Unlike GMAC they ask for no number that is never used
 //! twice.
 //!
@@ -19,7 +19,7 @@ use std::hash::Hasher;
 pub struct JobKey([u8; 16]);
 
 /// Bodies of at most so many bytes are authenticated by SipHash.
-const SHORT: usize = 192;
+const SIPHASH_BYTES_MAX: usize = 192;
 
 /// The keys of one direction between two processes.
 #[derive(Clone, Copy)]
@@ -86,7 +86,7 @@ impl DirectionKey {
     /// The MAC of an envelope's signed bytes and a body.
     #[inline]
     pub fn mac(&self, signed: &[u8; SIGNED], body: &[u8]) -> [u8; MAC] {
-        if body.len() > SHORT {
+        if body.len() > SIPHASH_BYTES_MAX {
             return self.mac_long(signed, body);
         }
         let mut hasher = self.short;
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn every_bit_counts() {
         every_bit_counts_in(33);
-        every_bit_counts_in(SHORT + 1);
+        every_bit_counts_in(SIPHASH_BYTES_MAX + 1);
         every_bit_counts_in(1200);
     }
 

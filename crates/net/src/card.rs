@@ -11,7 +11,7 @@ pub const MAX_ADDRESSES: usize = 12;
 /// Letters of a host's name that are told.
 const HOST: usize = 64;
 /// Longest card, bytes: what the process managers that we know take as one value.
-pub const LONGEST: usize = 900;
+pub const CARD_BYTES_MAX: usize = 900;
 
 /// An address and the length of its network's prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl Card {
         }
         for subnet in self.addresses.iter().take(MAX_ADDRESSES) {
             let next = format!(",{}/{}", subnet.ip, subnet.prefix);
-            if text.len() + next.len() > LONGEST {
+            if text.len() + next.len() > CARD_BYTES_MAX {
                 break;
             }
             text.push_str(&next);
@@ -195,7 +195,7 @@ mod tests {
             fabric: Some(FabricCard { provider: "p".repeat(PROVIDER), address }),
             addresses: vec![long; 100],
         };
-        assert!(card.text().len() <= LONGEST);
+        assert!(card.text().len() <= CARD_BYTES_MAX);
         assert!(Card::parse(&card.text()).is_ok());
     }
 

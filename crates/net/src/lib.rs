@@ -27,7 +27,7 @@ mod xdp;
 
 pub use auth::JobKey;
 pub use bulk::MIN_STREAMED;
-pub use card::{AddressAndPrefix, Card, FabricCard, LONGEST as LONGEST_CARD, is_link_local};
+pub use card::{AddressAndPrefix, CARD_BYTES_MAX, Card, FabricCard, is_link_local};
 pub use datagrams::Directory;
 pub use epoll::watch;
 pub use hpvm_xdp::{Helper as XdpHelper, Refusal, Why};

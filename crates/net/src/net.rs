@@ -7,7 +7,7 @@ use crate::datagrams::{Admitted, Datagrams, Directory};
 use crate::interfaces::Interface;
 use crate::ofi::Fabric;
 use crate::ping::LivenessPort;
-use crate::socket::{LARGEST, Socket};
+use crate::socket::{RECEIVE_BYTES_MAX, Socket};
 use crate::watch::Watch;
 use crate::xdp::{PastKernel, PastKernelSettings};
 use hpvm_bulk::FENCE;
@@ -203,7 +203,7 @@ impl Opened {
             hub,
             datagrams,
             streams,
-            buffer: vec![0; LARGEST].into(),
+            buffer: vec![0; RECEIVE_BYTES_MAX].into(),
             host: settings.host,
             next_round: 0,
             watch: Watch::new(settings.timeout, settings.nodes),
@@ -395,7 +395,7 @@ impl Net {
                 }
             }
             // Few packets have come: deliver them now, without another system call to see whether there are more.
-            if packets > 0 && bytes < LARGEST / 2 {
+            if packets > 0 && bytes < RECEIVE_BYTES_MAX / 2 {
                 break;
             }
         }

@@ -12,8 +12,8 @@ use std::net::IpAddr;
 use std::os::fd::RawFd;
 
 /// First pause between two probes, and the longest; it doubles. Making a connection takes some of the first.
-const FIRST: u64 = 200_000;
-const LONGEST: u64 = 5_000_000_000;
+const FIRST_PAUSE: u64 = 200_000;
+const LONGEST_PAUSE: u64 = 5_000_000_000;
 /// Longest pause after a sign of life.
 const AWAKE: u64 = 100_000_000;
 /// Time between two looks whether a peer's card has come.
@@ -57,7 +57,7 @@ impl Way {
     }
 
     pub fn asked(to: u64, nonce: u64, now: u64) -> Way {
-        Way::Asked(Asked { to, nonce, next: now, pause: FIRST })
+        Way::Asked(Asked { to, nonce, next: now, pause: FIRST_PAUSE })
     }
 
     pub fn wait_for_card(&mut self, now: u64) {
@@ -68,7 +68,7 @@ impl Way {
     pub fn has_asked(&mut self, now: u64) {
         if let Way::Asked(asked) = self {
             asked.next = now + asked.pause;
-            asked.pause = (2 * asked.pause).min(LONGEST);
+            asked.pause = (2 * asked.pause).min(LONGEST_PAUSE);
         }
     }
 
@@ -224,7 +224,7 @@ mod tests {
             now = way.next();
             way.has_asked(now);
         }
-        assert_eq!(way.next(), now + LONGEST);
+        assert_eq!(way.next(), now + LONGEST_PAUSE);
         way.is_alive(now + 1);
         assert_eq!(way.next(), now + 1 + AWAKE);
         way.wait_for_card(7);

@@ -185,7 +185,7 @@ impl Outbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::socket::LARGEST;
+    use crate::socket::RECEIVE_BYTES_MAX;
 
     #[test]
     fn runs_keep_their_shape() {
@@ -203,7 +203,7 @@ mod tests {
             assert!(!outbox.takes(4, 900), "one run, one receiver");
             assert_eq!(outbox.flush(&a), Left::Gone);
             assert!(outbox.is_empty() && outbox.takes(4, 900));
-            let mut buffer = vec![0; LARGEST];
+            let mut buffer = vec![0; RECEIVE_BYTES_MAX];
             let mut came = 0;
             for _ in 0..1_000_000 {
                 if let Some(received) = b.receive(&mut buffer, false).unwrap() {

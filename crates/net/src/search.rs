@@ -6,9 +6,9 @@ use crate::address::Address;
 use hpvm_wire::envelope::PROBE;
 
 /// First pause between two rounds of probes; it doubles.
-const FIRST: u64 = 5_000_000;
+const FIRST_PAUSE: u64 = 5_000_000;
 /// Longest pause.
-const LONGEST: u64 = 500_000_000;
+const LONGEST_PAUSE: u64 = 500_000_000;
 /// Rounds after which the addresses of the peer's card are tried besides the one it wrote from.
 const ROUNDS_WITHOUT_CARD: u32 = 2;
 
@@ -31,7 +31,7 @@ pub struct Search {
 impl Search {
     /// `complete`: the candidates are all that the peer has told.
     pub fn new(candidates: Vec<Address>, complete: bool, nonce: u64, now: u64) -> Search {
-        Search { candidates, nonce, next: now, pause: FIRST, rounds: 0, complete }
+        Search { candidates, nonce, next: now, pause: FIRST_PAUSE, rounds: 0, complete }
     }
 
     /// The peer does not answer where it was heard: its card is needed.
@@ -55,7 +55,7 @@ impl Search {
                 self.candidates.push(candidate);
             }
         }
-        self.pause = FIRST;
+        self.pause = FIRST_PAUSE;
     }
 
     pub fn next(&self) -> u64 {
@@ -68,7 +68,7 @@ impl Search {
             return Vec::new();
         }
         self.next = now + self.pause;
-        self.pause = (self.pause * 2).min(LONGEST);
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
         self.rounds += 1;
         let numbered = self.candidates.iter().zip(0..);
         numbered.map(|(to, i)| (*to, self.nonce.wrapping_add(i).to_le_bytes())).collect()
@@ -103,11 +103,11 @@ mod tests {
         let mut now = 1000;
         for _ in 0..20 {
             let pause = search.next() - now;
-            assert!((FIRST..=LONGEST).contains(&pause));
+            assert!((FIRST_PAUSE..=LONGEST_PAUSE).contains(&pause));
             now = search.next();
             assert_eq!(search.due(now).len(), 2);
         }
-        assert_eq!(search.next() - now, LONGEST);
+        assert_eq!(search.next() - now, LONGEST_PAUSE);
     }
 
     #[test]
@@ -127,10 +127,10 @@ mod tests {
         let mut search = Search::new(vec![address(1)], false, 7, 0);
         assert!(!search.wants_card());
         search.due(0);
-        search.due(FIRST);
+        search.due(FIRST_PAUSE);
         assert!(search.wants_card());
         search.add(vec![address(1), address(3)]);
         assert!(!search.wants_card());
-        assert_eq!(search.due(LONGEST).len(), 2);
+        assert_eq!(search.due(LONGEST_PAUSE).len(), 2);
     }
 }

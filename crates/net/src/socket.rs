@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 /// Socket buffer that is asked for in each direction; the system's limit may give less.
 const BUFFER: libc::c_int = 8 << 20;
 /// Most bytes that one receive may bring: datagrams of one sender that the kernel has joined.
-pub const LARGEST: usize = 64 << 10;
+pub const RECEIVE_BYTES_MAX: usize = 64 << 10;
 /// Connections that wait while the process computes. The system's limit is 4096 unless it was
 /// changed, and takes less where it is less.
 const BACKLOG: libc::c_int = 4096;
@@ -289,7 +289,7 @@ mod tests {
     fn both_families_carry() {
         for (six, host) in [(false, "127.0.0.1"), (true, "127.0.0.1"), (true, "::1")] {
             let (a, b, to) = pair(six, host);
-            let mut buffer = vec![0; LARGEST];
+            let mut buffer = vec![0; RECEIVE_BYTES_MAX];
             assert!(b.receive(&mut buffer, false).unwrap().is_none() && !b.readable());
             a.send(&to, b"hello").unwrap();
             let received = next(&b, &mut buffer);
@@ -310,7 +310,7 @@ mod tests {
         if a.send_joined(&to, &bytes, 1000).is_err() {
             return; // an old kernel: the caller sends them one by one
         }
-        let mut buffer = vec![0; LARGEST];
+        let mut buffer = vec![0; RECEIVE_BYTES_MAX];
         let mut came: Vec<u8> = Vec::new();
         while came.len() < bytes.len() {
             let received = next(&b, &mut buffer);

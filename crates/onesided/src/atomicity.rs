@@ -8,7 +8,7 @@ use crate::control::Words;
 use crate::kind::{AtomicOp, Kind};
 use core::ptr::NonNull;
 use hpvm_fm::{Fm, Transport};
-use hpvm_wire::accumulate_lock::{HolderGone, LONG, Updating};
+use hpvm_wire::accumulate_lock::{HolderGone, LONG_UPDATE_ELEMENTS, Updating};
 
 /// Elements that are updated in one shared update: some microseconds, for which whoever begins exclusive mode waits.
 const MAX_SHARED: usize = 512;
@@ -74,7 +74,7 @@ impl Appliers {
         operand: *const u8,
         fetch: *mut u8,
     ) -> Result<(), HolderGone> {
-        if elements.count < LONG
+        if elements.count < LONG_UPDATE_ELEMENTS
             && let Some(_sharing) = elements.control.lock().share(updating)
         {
             let Elements { at, count, .. } = *elements;
@@ -137,7 +137,7 @@ impl Appliers {
         fm: &Fm<T>,
         elements: &Elements<'_>,
     ) -> Result<(), HolderGone> {
-        if elements.count >= LONG
+        if elements.count >= LONG_UPDATE_ELEMENTS
             && matches!(elements.atomicity, Atomicity::Shared(_))
             && elements.control.lock().asks_for_exclusion(elements.count)
         {

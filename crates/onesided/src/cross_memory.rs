@@ -17,7 +17,7 @@ use hpvm_wire::accumulate_lock::HolderGone;
 /// many, which fit into a processor's own cache twice.
 const BLOCK: usize = 64 * 1024;
 /// Bytes of buffers on the stack, for updates of few elements.
-const SHORT: usize = 512;
+const STACK_BYTES: usize = 512;
 
 /// The outcome of a copy by the kernel. `Ok(false)`: it does not permit it, now or any more.
 pub(crate) fn permitted(
@@ -59,8 +59,8 @@ pub(crate) unsafe fn update<T: Transport>(
     let Some(control) = &target.control else { return Ok(()) };
     let whole = update.count.saturating_mul(size).min(BLOCK);
     let (mut short, mut long);
-    let buffers: &mut [u8] = if 2 * whole <= SHORT {
-        short = [0; SHORT];
+    let buffers: &mut [u8] = if 2 * whole <= STACK_BYTES {
+        short = [0; STACK_BYTES];
         &mut short
     } else {
         long = vec![0; 2 * whole];

@@ -12,7 +12,7 @@ use crate::runs::{Cursor, Parts, Run, Update};
 use crate::under_way::OpId;
 use crate::{OneSided, Rank, atomic, cross_memory, mapped};
 use hpvm_fm::{Fm, Transport};
-use hpvm_wire::accumulate_lock::{LONG, Sharing};
+use hpvm_wire::accumulate_lock::{LONG_UPDATE_ELEMENTS, Sharing};
 use hpvm_wire::counters::add;
 
 /// Which way bytes go.
@@ -336,7 +336,7 @@ impl OneSided {
         (count, size): (usize, usize),
     ) -> Option<(*mut u8, Option<Sharing<'a>>)> {
         let elements = self.elements(target, offset, count)?;
-        let fits = count < LONG && target.has(offset, size * count);
+        let fits = count < LONG_UPDATE_ELEMENTS && target.has(offset, size * count);
         if !fits || elements.at.addr() & (size - 1) != 0 {
             return None;
         }

@@ -26,7 +26,7 @@ const _: () = assert!(Replies::BYTES <= hpvm_abi::models::PACKET);
 /// Packets that may wait to leave, 4 MiB of them, before calls of the program wait with them.
 const UNSENT: usize = 1024;
 /// Packets sent between two looks at how many wait.
-const LOOK: u32 = 64;
+const PACKETS_PER_LOOK: u32 = 64;
 
 pub type Buffer = Box<[u8; hpvm_abi::models::PACKET]>;
 
@@ -106,7 +106,7 @@ impl Mpi {
     /// Whether so many packets wait to leave that a call of the program should not add another.
     #[inline]
     pub fn is_full(&mut self) -> bool {
-        if self.unseen >= LOOK || self.full {
+        if self.unseen >= PACKETS_PER_LOOK || self.full {
             self.unseen = 0;
             // SAFETY: takes a number.
             self.full = unsafe { (models().unsent)(PORTALS) } >= UNSENT;

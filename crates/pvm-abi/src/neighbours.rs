@@ -6,7 +6,7 @@ use hpvm_pvm::Tid;
 use hpvm_shm::balance::{self, Balance};
 
 /// Most tasks that one looks after: looking costs a cache line for each.
-const FEW: usize = 16;
+const NEIGHBOURS_MAX: usize = 16;
 
 /// What a task remembers of the tasks of its host.
 #[derive(Default)]
@@ -21,7 +21,7 @@ impl Task {
     /// it from answering. Shows ours. Where two share a processor and each could have one, one of them moves sooner or later.
     pub fn look_around(&mut self) -> bool {
         let links = self.links();
-        self.neighbours.share = links.len() <= FEW && {
+        self.neighbours.share = links.len() <= NEIGHBOURS_MAX && {
             let here = balance::here();
             let known = links.len() as u32;
             self.show(here, known);

@@ -13,7 +13,7 @@ use hpvm_pvm::connection::Connection;
 use hpvm_pvm::limit;
 use hpvm_pvm::posted::Posted;
 use hpvm_pvm::protocol::{Answer, Identity, Mail, Request};
-use hpvm_pvm::wire::{Bytes, LONGEST};
+use hpvm_pvm::wire::{Bytes, FRAME_BYTES_MAX};
 use hpvm_pvm::{Code, Tid, tid};
 use std::collections::VecDeque;
 use std::io;
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 /// The sockets are looked at at most so often while the task polls: what comes by them, new links and what the virtual
 /// machine says, is seen that much later, and a look costs some hundred nanoseconds.
-const LOOK_EVERY: Duration = Duration::from_micros(20);
+const SOCKET_POLL_INTERVAL: Duration = Duration::from_micros(20);
 /// So many polls that find something come between two looks.
 const BUSY_LOOK: u32 = 256;
 /// How long a sender sleeps for whose receiver too much waits, if nothing comes for it meanwhile; and how often it asks whether the
@@ -217,7 +217,7 @@ impl Task {
             return sent.or_else(|cause| no_task(&cause));
         }
         let len: usize = parts.iter().map(|part| part.len()).sum();
-        if len > LONGEST - HEADROOM {
+        if len > FRAME_BYTES_MAX - HEADROOM {
             return Err(Code::NoMem);
         }
         let mail = Mail {
@@ -283,7 +283,7 @@ impl Task {
         if !self.direct.incoming.is_empty() && (look != Look::Glance || self.direct.is_due()) {
             some |= self.poll_direct(buffers);
         }
-        if look == Look::Thorough || (!some && self.looked.elapsed() >= LOOK_EVERY) {
+        if look == Look::Thorough || (!some && self.looked.elapsed() >= SOCKET_POLL_INTERVAL) {
             self.look();
             // Everything: what the virtual machine tells happened after it.
             some |= self.poll_links(buffers, Extent::Everything, posted);

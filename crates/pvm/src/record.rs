@@ -51,7 +51,7 @@ pub fn decode(bytes: &[u8; HEAD as usize], source: i32) -> (Head, u64) {
 }
 
 /// The longest message that a link carries: more than any memory has.
-pub const LONGEST: u64 = 1 << 40;
+pub const MESSAGE_BYTES_MAX: u64 = 1 << 40;
 
 /// A message that is not whole yet.
 struct Partial {
@@ -168,7 +168,7 @@ impl Assembler {
         let bytes = if posted.is_some_and(|posted| posted.accepts(&head, total)) {
             Destination::Posted(0)
         } else {
-            let bytes = (total <= LONGEST).then(|| memory(total as usize)).flatten();
+            let bytes = (total <= MESSAGE_BYTES_MAX).then(|| memory(total as usize)).flatten();
             Destination::Memory(
                 bytes.ok_or_else(|| format!("no memory for a message of {total} bytes"))?,
             )
@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn a_message_that_claims_more_than_there_is_memory_is_refused() {
         assert_eq!(taken(&first(9, 9)), Ok(vec![9]));
-        for total in [1 << 20, LONGEST, LONGEST + 1, u64::MAX] {
+        for total in [1 << 20, MESSAGE_BYTES_MAX, MESSAGE_BYTES_MAX + 1, u64::MAX] {
             assert!(taken(&first(total, 0)).is_err(), "{total}");
         }
         assert!(taken(&first(3, 9)).is_err(), "more than the message has");

@@ -7,7 +7,7 @@ pub trait Wire: Sized {
 }
 
 /// Longest frame: a message in the mailbox together with its name, or the environment of a task.
-pub const LONGEST: usize = 1 << 30;
+pub const FRAME_BYTES_MAX: usize = 1 << 30;
 
 impl Wire for i32 {
     fn put(&self, out: &mut Vec<u8>) {
@@ -155,8 +155,8 @@ pub fn unframe<T: Wire>(input: &mut Vec<u8>) -> Result<Option<T>, String> {
 pub fn first_frame<T: Wire>(input: &[u8]) -> Result<Option<(T, usize)>, String> {
     let Some((len, rest)) = input.split_first_chunk::<4>() else { return Ok(None) };
     let len = u32::from_le_bytes(*len) as usize;
-    if len > LONGEST {
-        return Err(format!("a frame of {len} bytes; expected at most {LONGEST}"));
+    if len > FRAME_BYTES_MAX {
+        return Err(format!("a frame of {len} bytes; expected at most {FRAME_BYTES_MAX}"));
     }
     let Some(mut bytes) = rest.get(..len) else { return Ok(None) };
     let value = T::get(&mut bytes).filter(|_| bytes.is_empty());

@@ -16,7 +16,7 @@ const BURST: usize = 64;
 /// Words about what was buffered that a datagram of data carries.
 const DATA_SACKS: usize = 4;
 /// An idle link keeps its memory for so long.
-const LONG: u64 = 1000 * MS;
+const IDLE_LINK_KEPT_NS: u64 = 1000 * MS;
 
 /// How a call of `transmit` ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -379,7 +379,7 @@ impl Link {
 
     /// Gives back what an idle link does not need.
     pub fn look(&mut self, now: u64, shared: &mut Shared) {
-        let idle = now.saturating_sub(self.heard) > LONG;
+        let idle = now.saturating_sub(self.heard) > IDLE_LINK_KEPT_NS;
         self.incoming.look(shared, idle);
         if idle {
             self.outgoing.shrink();

@@ -42,9 +42,9 @@ impl std::error::Error for Error {}
 /// A word of the input, quoted, of a length that fits a message.
 pub fn quoted(word: &str) -> String {
     /// A message is one line on a terminal.
-    const SHOWN: usize = 60;
-    let clean: String = word.chars().take(SHOWN).flat_map(char::escape_debug).collect();
-    match word.chars().nth(SHOWN) {
+    const SHOWN_CHARACTERS: usize = 60;
+    let clean: String = word.chars().take(SHOWN_CHARACTERS).flat_map(char::escape_debug).collect();
+    match word.chars().nth(SHOWN_CHARACTERS) {
         None => format!("'{clean}'"),
         Some(_) => format!("'{clean}...'"),
     }

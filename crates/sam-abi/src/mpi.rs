@@ -42,12 +42,12 @@ fn failed(code: c_int) -> Fault {
 const CONTENT_TAG: c_int = 2;
 
 /// Bytes of a content at most that does not follow.
-const SHORT: usize = 4048;
+const INLINE_CONTENT_BYTES: usize = 4048;
 
-const _: () = assert!(Head::BYTES + SHORT <= hpvm_abi::models::PACKET);
+const _: () = assert!(Head::BYTES + INLINE_CONTENT_BYTES <= hpvm_abi::models::PACKET);
 
 /// Packets sent between two looks at how many wait to leave.
-const LOOK: u32 = 64;
+const PACKETS_PER_LOOK: u32 = 64;
 
 /// A session of MPI: the engine runs while there is one, whatever the program does with `MPI_Init`.
 pub struct Session {
@@ -286,10 +286,10 @@ impl Carrier for Mpi {
         }
         self.sent[to as usize] += 1;
         self.unseen += 1;
-        if self.unseen >= LOOK {
+        if self.unseen >= PACKETS_PER_LOOK {
             self.count_unsent();
         }
-        let short = content.as_ref().filter(|content| content.len() <= SHORT);
+        let short = content.as_ref().filter(|content| content.len() <= INLINE_CONTENT_BYTES);
         let bytes = short.map_or(&[][..], |content| content.bytes());
         let (packed, packed_len) = head.to_bytes();
         // SAFETY: as many bytes at both.
@@ -297,7 +297,7 @@ impl Carrier for Mpi {
             (models().send)(SAM, to, packed.as_ptr(), packed_len, bytes.as_ptr(), bytes.len())
         })?;
         match content {
-            Some(content) if content.len() > SHORT => self.send_content(to, content),
+            Some(content) if content.len() > INLINE_CONTENT_BYTES => self.send_content(to, content),
             _ => Ok(()),
         }
     }

@@ -37,7 +37,7 @@ pub struct FramePool {
 }
 
 /// Rounds through the frames after which more take turns.
-const ROUNDS: u32 = 4;
+const ROUNDS_ALONE: u32 = 4;
 
 /// Groups of frames that shall take turns where `ranks` ranks share a cache of `cache` bytes: the
 /// long packets of all of them together take up half of it at most.
@@ -80,7 +80,7 @@ impl FramePool {
         let group = self.group;
         if group + 1 >= turn && self.turn < self.most {
             self.rounds += 1;
-            if self.rounds == ROUNDS {
+            if self.rounds == ROUNDS_ALONE {
                 self.rounds = 0;
                 self.turn += 2;
             }

@@ -2,7 +2,7 @@
 //! limit, and hosts and processes die: the living are never given up, the dead always are.
 
 use hpvm_reliable::liveness::{Cause, Loss};
-use hpvm_simulate::failures::world::{LIMIT, SECOND, SLACK, World};
+use hpvm_simulate::failures::world::{SECOND, SILENCE_LIMIT, SLACK, World};
 use hpvm_simulate::failures::{Plan, run};
 
 const HOUR: u64 = 3600 * SECOND;
@@ -35,7 +35,7 @@ fn live(world: &mut World, time: u64) {
         if world.dice.u16(0..1000) == 0 && !world.is_cut() {
             let (a, b) = (world.dice.u32(0..SIZE / 2), world.dice.u32(0..SIZE / 2));
             // From the last sign of life before it to the first after it passes more.
-            let until = world.now + world.dice.u64(0..LIMIT / 2);
+            let until = world.now + world.dice.u64(0..SILENCE_LIMIT / 2);
             world.cut(a, b, until);
         }
     }
@@ -57,7 +57,7 @@ fn waiting(seed: u64) -> World {
     let mut world = world(seed);
     world.compute(7, u64::MAX);
     world.send(0, 7);
-    for _ in 0..10 * LIMIT / STEP {
+    for _ in 0..10 * SILENCE_LIMIT / STEP {
         world.step();
     }
     assert_eq!(world.losses, []);
@@ -67,7 +67,7 @@ fn waiting(seed: u64) -> World {
 /// When somebody is given up, and what was seen, if that happens within the limit and a little.
 fn first_loss(world: &mut World) -> Option<(u64, Loss)> {
     let start = world.now;
-    while world.losses.is_empty() && world.now < start + LIMIT + SLACK {
+    while world.losses.is_empty() && world.now < start + SILENCE_LIMIT + SLACK {
         world.step();
     }
     world.losses.first().map(|(at, _, loss)| (at - start, *loss))
@@ -81,7 +81,7 @@ fn a_host_that_loses_power_while_it_computes_is_given_up_after_the_limit() {
         world.darken(host);
         let (after, loss) = first_loss(&mut world).expect("a loss");
         assert!(matches!(loss.cause, Cause::HostSilent { .. }) && loss.peer == 7, "{loss:?}");
-        assert!(after >= LIMIT - SLACK, "seed {seed}: after {after} ns");
+        assert!(after >= SILENCE_LIMIT - SLACK, "seed {seed}: after {after} ns");
     }
 }
 
@@ -92,7 +92,7 @@ fn a_process_that_dies_on_a_host_that_lives_is_given_up_after_the_limit() {
         world.kill(7);
         let (after, loss) = first_loss(&mut world).expect("a loss");
         assert!(matches!(loss.cause, Cause::ProcessGone { .. }) && loss.peer == 7, "{loss:?}");
-        assert!(after >= LIMIT, "seed {seed}: after {after} ns");
+        assert!(after >= SILENCE_LIMIT, "seed {seed}: after {after} ns");
     }
 }
 
@@ -104,7 +104,10 @@ fn months_of_failures_are_noticed_and_nobody_healthy_is_given_up() {
     assert!(failures > 5 && lives.hosts_lost > 0 && lives.processes_lost > 0, "{lives:?}");
     assert_eq!(lives.jobs, failures + 1);
     assert!(lives.came * 10 > lives.messages * 8, "{lives:?}");
-    assert!(lives.soonest >= LIMIT - SLACK && lives.latest <= LIMIT + SLACK, "{lives:?}");
+    assert!(
+        lives.soonest >= SILENCE_LIMIT - SLACK && lives.latest <= SILENCE_LIMIT + SLACK,
+        "{lives:?}"
+    );
     let month = Plan { days: 30, ..plan };
     assert_eq!(run(month), run(month));
     for wrong in [Plan { days: 0, ..plan }, Plan { hosts: 1, ..plan }, Plan { per_host: 0, ..plan }]

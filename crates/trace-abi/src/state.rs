@@ -18,10 +18,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Where the files go; without it nothing is recorded.
 const VARIABLE: &str = "HPVM_RECORD";
 /// Bytes that are kept before they are written.
-const KEPT: usize = 1 << 20;
+const BUFFER_BYTES: usize = 1 << 20;
 /// A shorter time between two calls is not asked for how much of it the process had a processor, and a still shorter one is
 /// that of the record itself.
-const SHORT: u64 = 20_000;
+const SHORT_GAP_NS: u64 = 20_000;
 const NOTHING: u64 = 60;
 /// After a look in vain: a program that waits looks again sooner than this.
 const LOOKS_AGAIN: u64 = 2_000;
@@ -101,7 +101,7 @@ impl State {
             return;
         }
         let mut computed = wall().saturating_sub(self.left.0);
-        if computed > SHORT {
+        if computed > SHORT_GAP_NS {
             // Somebody else may have had the processor.
             computed = computed.min(processor().saturating_sub(self.left.1));
         }
@@ -117,7 +117,7 @@ impl State {
         }
         write(self);
         self.polls = polls;
-        if self.log.text.len() > KEPT {
+        if self.log.text.len() > BUFFER_BYTES {
             self.flush();
         }
         // The wall's clock last: asking for the other takes longer.

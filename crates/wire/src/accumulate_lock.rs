@@ -27,7 +27,7 @@ const SPINS: u32 = 128;
 /// Turns, most of which offer the processor to others, from one look at whether who is waited for is gone to the next.
 const TURNS: u32 = if cfg!(hpvm_loom) { 2 } else { 512 };
 /// Updates of at least as many elements count as long.
-pub const LONG: usize = 8;
+pub const LONG_UPDATE_ELEMENTS: usize = 8;
 /// Elements of long updates, each 5 ns, that are made in shared mode before exclusive mode begins, which takes some
 /// microseconds.
 const MAX_SHARED: u32 = 1024;
@@ -221,7 +221,7 @@ impl Held<'_> {
 
     /// Counts an update of so many elements that has been made in exclusive mode.
     pub fn count(&self, elements: usize) {
-        let singles = match elements < LONG {
+        let singles = match elements < LONG_UPDATE_ELEMENTS {
             true => self.0.singles.load(order!(Relaxed, "")) + 1,
             false => 0,
         };
@@ -324,7 +324,7 @@ mod tests {
         let (lock, words) = (AccumulateLock::default(), [Updating::default(), Updating::default()]);
         words.iter().for_each(Updating::register);
         assert!(lock.share(&words[0]).is_some());
-        assert!(!lock.asks_for_exclusion(LONG));
+        assert!(!lock.asks_for_exclusion(LONG_UPDATE_ELEMENTS));
         assert!(lock.asks_for_exclusion(MAX_SHARED as usize));
         assert!(lock.hold(0, alive).unwrap().exclude((0..).zip(&words), alive));
         assert!(!lock.asks_for_exclusion(usize::MAX));
@@ -336,7 +336,7 @@ mod tests {
         }
         assert!(lock.share(&words[1]).is_some());
         assert!(!lock.hold(1, alive).unwrap().is_exclusive());
-        assert!(!lock.asks_for_exclusion(LONG), "counted from the beginning");
+        assert!(!lock.asks_for_exclusion(LONG_UPDATE_ELEMENTS), "counted from the beginning");
     }
 
     #[test]
@@ -345,8 +345,8 @@ mod tests {
         let held = lock.hold(0, alive).unwrap();
         assert!(held.exclude([(0, &word)].into_iter(), alive));
         for _ in 0..4 {
-            (1..MAX_SINGLES).for_each(|_| held.count(LONG - 1));
-            held.count(LONG);
+            (1..MAX_SINGLES).for_each(|_| held.count(LONG_UPDATE_ELEMENTS - 1));
+            held.count(LONG_UPDATE_ELEMENTS);
         }
         assert!(held.is_exclusive());
     }
@@ -518,7 +518,7 @@ mod loom_tests {
                 assert!(held.exclude((0..).zip(&region.words), alive));
                 // SAFETY: as above.
                 region.element.with_mut(|element| unsafe { *element += 1 });
-                held.count(LONG);
+                held.count(LONG_UPDATE_ELEMENTS);
             }
             short(&region, 0);
             other.join().unwrap();

@@ -18,7 +18,7 @@ use hpvm_sync::atomic::{AtomicU64, fence};
 /// Bytes of a rank's page.
 pub const PENDING: usize = 4096;
 /// Operations that are shown; there may be more.
-pub const SHOWN: usize = 32;
+pub const OPERATIONS_MAX: usize = 32;
 /// Bytes of a communicator's name that are shown.
 pub const NAME: usize = 32;
 /// Bytes of the name of a call that are shown.
@@ -175,14 +175,14 @@ impl Pending {
     }
 
     /// The owner falls asleep: shows `since` (CLOCK_MONOTONIC, ns), whether it has other `threads`
-    /// that may call MPI, and the first `SHOWN` of `total` operations.
+    /// that may call MPI, and the first `OPERATIONS_MAX` of `total` operations.
     pub fn publish(&self, since: u64, threads: bool, records: &[Record], total: usize) {
         // The next multiple of 4, so that no generation is used for two contents.
         let awake = (self.generation() + 3) & !3;
         self.set(0, awake + 1);
         // Release: no word is seen before the odd generation. Pairs with the reader's fence.
         fence(Ordering::Release);
-        let shown = records.len().min(SHOWN);
+        let shown = records.len().min(OPERATIONS_MAX);
         self.set(2, since);
         self.set(3, pack(shown as u32, total.min(u32::MAX as usize) as u32));
         self.set(4, u64::from(threads));
@@ -227,7 +227,7 @@ pub struct Asleep {
     /// Other threads of the process may call MPI meanwhile.
     pub threads: bool,
     pub records: Vec<Record>,
-    /// Operations that there are; `records` holds at most `SHOWN` of them.
+    /// Operations that there are; `records` holds at most `OPERATIONS_MAX` of them.
     pub total: u32,
 }
 
@@ -251,7 +251,7 @@ impl Snapshot {
             ASLEEP => {
                 let (shown, total) = halves(words[3]);
                 let shown = shown as usize;
-                if shown > SHOWN || total < shown as u32 {
+                if shown > OPERATIONS_MAX || total < shown as u32 {
                     return None;
                 }
                 let chunks = words[FIRST..].chunks_exact(RECORD).take(shown);
@@ -297,7 +297,7 @@ mod tests {
     #[test]
     fn layout_is_pinned() {
         assert_eq!(size_of::<Pending>(), PENDING);
-        const { assert!(FIRST + SHOWN * RECORD <= WORDS) };
+        const { assert!(FIRST + OPERATIONS_MAX * RECORD <= WORDS) };
         const { assert!(4 + NAME / 8 == 8 && 8 + CALL / 8 <= RECORD) };
     }
 
@@ -305,12 +305,12 @@ mod tests {
     fn what_is_shown_is_read() {
         let page = page();
         page.set_stage(Stage::Running);
-        let records: Vec<_> = (0..SHOWN as i32 + 5).map(record).collect();
+        let records: Vec<_> = (0..OPERATIONS_MAX as i32 + 5).map(record).collect();
         page.publish(99, true, &records, records.len());
         let seen = Snapshot::read(&copy(&page)).unwrap();
         let asleep = seen.asleep.unwrap();
         assert_eq!((seen.stage, asleep.since, asleep.total), (Stage::Running, 99, 37));
-        assert_eq!(asleep.records, records[..SHOWN]);
+        assert_eq!(asleep.records, records[..OPERATIONS_MAX]);
         assert!(asleep.threads);
         page.awake();
         let awake = Snapshot::read(&copy(&page)).unwrap();
@@ -320,7 +320,7 @@ mod tests {
         assert_eq!(Snapshot::read(&copy(&page)).unwrap(), awake);
         page.again();
         let again = Snapshot::read(&copy(&page)).unwrap();
-        assert_eq!(again.asleep.unwrap().records, records[..SHOWN]);
+        assert_eq!(again.asleep.unwrap().records, records[..OPERATIONS_MAX]);
         assert_ne!(again.generation, seen.generation);
     }
 

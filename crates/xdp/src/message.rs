@@ -15,7 +15,7 @@ pub const MOST_INTERFACES: usize = 32;
 /// Descriptors for each of them.
 const DESCRIPTORS: usize = 2;
 /// Longest message.
-const LONGEST: usize = 16 << 10;
+const MESSAGE_BYTES_MAX: usize = 16 << 10;
 /// Longest reason that is told.
 const LONGEST_TEXT: usize = 400;
 
@@ -148,7 +148,7 @@ const _: () = assert!(DESCRIPTORS * MOST_INTERFACES <= hpvm_os::MOST_DESCRIPTORS
 /// # Errors
 /// The system refuses, or nothing has come in the time of the socket.
 pub fn receive(socket: &UnixStream) -> io::Result<(Vec<u8>, Vec<OwnedFd>)> {
-    let mut bytes = vec![0; LONGEST];
+    let mut bytes = vec![0; MESSAGE_BYTES_MAX];
     let received = hpvm_os::receive(socket, &mut bytes)?;
     bytes.truncate(received.len);
     Ok((bytes, received.descriptors))
@@ -176,7 +176,9 @@ mod tests {
         let long = Answer::Refused(Refusal { why: Why::Impossible, text: "x".repeat(10_000) });
         let all = vec![long; MOST_INTERFACES];
         let bytes = answers(&all);
-        assert!(bytes.len() <= LONGEST && parse_answers(&bytes).unwrap().len() == all.len());
+        assert!(
+            bytes.len() <= MESSAGE_BYTES_MAX && parse_answers(&bytes).unwrap().len() == all.len()
+        );
     }
 
     #[test]

@@ -19,7 +19,7 @@ const RECEIVE: u32 = 2048;
 /// Frames of one process on their way out.
 const TRANSMIT: u32 = 512;
 /// Processes above which each has less: the memory of a host does not grow with them for ever.
-const FEW: u32 = 4;
+const FULL_SHARE_PROCESSES: u32 = 4;
 const LEAST_RECEIVE: u32 = 256;
 const LEAST_TRANSMIT: u32 = 64;
 
@@ -43,7 +43,8 @@ impl Shares {
             return None;
         }
         let share = |all: u32, least: u32| {
-            let each = FEW * all / local_size.next_power_of_two().max(FEW);
+            let each = FULL_SHARE_PROCESSES * all
+                / local_size.next_power_of_two().max(FULL_SHARE_PROCESSES);
             each.max(least)
         };
         let receive = share(RECEIVE, LEAST_RECEIVE);

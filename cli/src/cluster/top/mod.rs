@@ -24,7 +24,7 @@ use filter::Filter;
 use model::{Model, News, SORTS};
 
 /// Columns of a frame that goes into a file, unless `COLUMNS` says otherwise.
-const WIDTH: u16 = 120;
+const FRAME_COLUMNS: u16 = 120;
 /// Widest frame; `COLUMNS` is anything that somebody has set.
 const WIDTH_MAX: u16 = 1000;
 /// Lines of such a frame. More jobs are what `--json` and `hpvm queue` are for.
@@ -159,7 +159,7 @@ fn values(model: &Model, now: Stamp) -> serde_json::Value {
 /// One frame as text, with as many lines as it needs.
 fn frame(model: &Model, now: Stamp) -> Result<String, String> {
     let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse::<u16>().ok());
-    let width = columns.filter(|width| *width > 0).unwrap_or(WIDTH).min(WIDTH_MAX);
+    let width = columns.filter(|width| *width > 0).unwrap_or(FRAME_COLUMNS).min(WIDTH_MAX);
     // The last line is for keys, which one frame has no use for.
     let height = draw::height(model, now).min(HEIGHT_MAX);
     let failed = |error| format!("top: {error}");

@@ -162,7 +162,7 @@ impl Options {
             launch_agent: None,
             launcher: None,
             ssh_args: Vec::new(),
-            launch_width: crate::remote::tree::WIDTH as u32,
+            launch_width: crate::remote::tree::DEFAULT_TREE_WIDTH as u32,
             universe: Universe::default(),
             prefix: None,
             preload: false,

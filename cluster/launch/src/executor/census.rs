@@ -9,11 +9,11 @@ use crate::loaded::{self, Found};
 
 /// The distance of looks at first. A program that loads another MPI's library and computes
 /// something with it lives longer: that library takes as long to start.
-const EVERY: Duration = Duration::from_millis(30);
+const FIRST_LOOK_INTERVAL: Duration = Duration::from_millis(30);
 /// After that long, the distance of looks grows with the time.
 const DENSE: Duration = Duration::from_secs(1);
 /// A job that has run that long without anything strange is not looked at any more.
-const LAST: Duration = Duration::from_secs(300);
+const LAST_LOOK: Duration = Duration::from_secs(300);
 /// Ranks looked at in one look, in turn; a look at one costs some ten microseconds.
 const AT_ONCE: usize = 4;
 
@@ -54,7 +54,7 @@ impl Census {
     pub fn new(ranks: u32, ours: Option<PathBuf>) -> Self {
         let ours = ours.map(|folder| std::fs::canonicalize(&folder).unwrap_or(folder));
         // A single rank is right to find itself alone.
-        let next = (ranks > 1).then_some(EVERY);
+        let next = (ranks > 1).then_some(FIRST_LOOK_INTERVAL);
         Self { next, turn: 0, known: BTreeSet::new(), suspect: None, ours }
     }
 
@@ -91,8 +91,9 @@ impl Census {
         self.turn = self.turn.wrapping_add(AT_ONCE);
         let enough = all_joined && (count == 0 || self.known.len() >= AT_ONCE);
         let enough = enough && self.suspect.is_none();
-        let wait = if now < DENSE || self.suspect.is_some() { EVERY } else { now / 2 };
-        self.next = (!enough && now < LAST).then_some(now + wait);
+        let wait =
+            if now < DENSE || self.suspect.is_some() { FIRST_LOOK_INTERVAL } else { now / 2 };
+        self.next = (!enough && now < LAST_LOOK).then_some(now + wait);
         None
     }
 
@@ -149,7 +150,7 @@ mod tests {
             looks += 1;
             assert_eq!(census.tick(due, || plain(false), |_| String::new()), None);
         }
-        assert!(last >= LAST && looks < 60, "{looks} {last:?}");
+        assert!(last >= LAST_LOOK && looks < 60, "{looks} {last:?}");
         assert_eq!(Census::new(1, None).due(), None);
     }
 

@@ -3,13 +3,11 @@
 use std::io;
 use std::time::Duration;
 
-use super::stdin::foreground;
+use super::stdin::{FOREGROUND_POLL_INTERVAL, foreground};
 use crate::sys::{self, Epoll};
 
 /// So many bytes may be on their way.
 const WINDOW: usize = 64 << 10;
-/// How often a launcher in the background looks whether it has come to the foreground.
-const LOOK_EVERY: Duration = Duration::from_millis(300);
 
 /// Reads our standard input as fast as rank 0 takes it.
 #[derive(Debug)]
@@ -66,7 +64,7 @@ impl Feed {
             return None;
         }
         if self.terminal && !foreground() {
-            self.look_at = Some(now + LOOK_EVERY);
+            self.look_at = Some(now + FOREGROUND_POLL_INTERVAL);
             return None;
         }
         let mut bytes = vec![0; 16 << 10];
@@ -109,7 +107,7 @@ impl Feed {
     /// Looks again whether we are in the foreground.
     pub fn tick(&mut self, now: Duration) {
         if self.look_at.is_some_and(|at| now >= at) {
-            self.look_at = (!foreground()).then_some(now + LOOK_EVERY);
+            self.look_at = (!foreground()).then_some(now + FOREGROUND_POLL_INTERVAL);
         }
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::sys;
 
 /// How often a launcher in the background looks whether it has come to the foreground.
-const LOOK_EVERY: Duration = Duration::from_millis(300);
+pub const FOREGROUND_POLL_INTERVAL: Duration = Duration::from_millis(300);
 
 /// Passes the terminal's lines to a pipe.
 #[derive(Debug)]
@@ -58,14 +58,14 @@ impl Typing {
     /// Looks again whether we are in the foreground.
     pub fn tick(&mut self, now: Duration) {
         if self.look_at.is_some_and(|at| now >= at) {
-            self.look_at = (!foreground()).then_some(now + LOOK_EVERY);
+            self.look_at = (!foreground()).then_some(now + FOREGROUND_POLL_INTERVAL);
         }
     }
 
     /// The terminal has something to read.
     pub fn terminal_ready(&mut self, now: Duration) {
         if !foreground() {
-            self.look_at = Some(now + LOOK_EVERY);
+            self.look_at = Some(now + FOREGROUND_POLL_INTERVAL);
             return;
         }
         let mut bytes = [0_u8; 4096];

@@ -13,13 +13,13 @@ use crate::place::affinity;
 pub const CHOSEN_BY: &str = "OMP_NUM_THREADS";
 
 /// When the first look is due: programs have read their input then.
-const FIRST: Duration = Duration::from_secs(1);
+const FIRST_LOOK: Duration = Duration::from_secs(1);
 /// From a look that saw too many threads to the one that has to see the same.
 const AGAIN: Duration = Duration::from_millis(300);
 /// The time of a look, after which the next one is due.
 const GROWTH: u32 = 3;
 /// No look comes later.
-const LAST: Duration = Duration::from_secs(60);
+const LAST_LOOK: Duration = Duration::from_secs(60);
 /// Threads of a process that are looked at; each costs some ten microseconds.
 const THREADS_MAX: usize = 256;
 /// Beginnings of the names of libraries that heed the variable. Threads of others are the program's own affair.
@@ -65,7 +65,7 @@ impl Watch {
     /// For so many ranks on this host; `chosen`: they are bound, or the user has set
     /// [`CHOSEN_BY`].
     pub fn new(ranks: usize, chosen: bool) -> Self {
-        Self { next: (ranks > 1 && !chosen).then_some(FIRST), seen: false }
+        Self { next: (ranks > 1 && !chosen).then_some(FIRST_LOOK), seen: false }
     }
 
     /// When [`Watch::tick`] is due.
@@ -86,7 +86,7 @@ impl Watch {
         }
         self.seen = too_much;
         let next = if too_much { now + AGAIN } else { now * GROWTH };
-        self.next = (next <= LAST).then_some(next);
+        self.next = (next <= LAST_LOOK).then_some(next);
         None
     }
 }
@@ -177,7 +177,7 @@ mod tests {
         let mut watch = Watch::new(2, false);
         let mut looks = 0;
         while let Some(due) = watch.due() {
-            assert!(due <= LAST);
+            assert!(due <= LAST_LOOK);
             assert_eq!(watch.tick(due, Load::default), None);
             looks += 1;
         }

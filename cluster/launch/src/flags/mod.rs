@@ -159,7 +159,7 @@ pub struct Flag {
 }
 
 /// The flags that a newcomer needs first, in a few words: what `--help` shows on one screen.
-pub const FIRST: [(&str, &str); 10] = [
+pub const BASIC_FLAGS: [(&str, &str); 10] = [
     ("n", "number of ranks; there may be more than cores"),
     ("ppn", "ranks on each host"),
     ("host", "hosts to run on: a:4,b:4 or n[01-16]"),
@@ -253,7 +253,7 @@ mod tests {
             };
             assert!(expected && !flag.names.is_empty() && !flag.help.is_empty(), "{flag:?}");
         }
-        for (name, _) in FIRST {
+        for (name, _) in BASIC_FLAGS {
             assert!(find(name).is_some_and(|flag| flag.names[0] == name), "{name}");
         }
     }

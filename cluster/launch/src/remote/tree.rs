@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 /// Agents that one process starts, unless the user says otherwise.
-pub const WIDTH: usize = 16;
+pub const DEFAULT_TREE_WIDTH: usize = 16;
 
 /// Divides hosts among the children of one node of the tree: each part is a child, first, and
 /// what it is to start in turn. Parts differ by at most one host.

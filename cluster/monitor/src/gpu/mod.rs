@@ -15,7 +15,7 @@ use crate::sample::Gpu;
 use crate::watch::Watch;
 
 /// As often as the host is sampled.
-const EVERY: Duration = Duration::from_secs(1);
+const QUERY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Where the drivers are.
 #[derive(Clone, Debug)]
@@ -56,6 +56,6 @@ impl Drivers {
             // None answers: nothing is known.
             (!found.is_empty()).then_some(found)
         };
-        Some(Watch::new("hpvm-gpus", EVERY, None, ask))
+        Some(Watch::new("hpvm-gpus", QUERY_INTERVAL, None, ask))
     }
 }

@@ -24,7 +24,7 @@ use hpvm_launch::remote::confine;
 use hpvm_launch::sys;
 
 /// How often limits are looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// How many are answered before that is done.
 const ANSWERS: usize = 64;
 
@@ -127,7 +127,7 @@ impl Confined {
             let input = libc::POLLIN;
             let mut fds = [hpvm_os::entry(listener, input), hpvm_os::entry(stop, input)];
             // Whatever ends it, what there is to do is looked for.
-            let _ = hpvm_os::poll(&mut fds, looks.then_some(LOOK_EVERY));
+            let _ = hpvm_os::poll(&mut fds, looks.then_some(POLL_INTERVAL));
             if fds[1].revents != 0 {
                 if matches!(sys::read(stop.as_raw_fd(), &mut [0; 1]), Ok(1)) {
                     self.group.as_ref().map(Group::end);

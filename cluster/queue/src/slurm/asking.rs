@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use crate::job::{JobId, Outcome, OutcomeKind};
 
 /// The first pause after an answer that was none; each further one is twice as long, up to the last.
-const FIRST: Duration = Duration::from_secs(2);
-const LAST: Duration = Duration::from_secs(60);
+const FIRST_PAUSE: Duration = Duration::from_secs(2);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// How long the accounting may lag behind the controller, who sends it what happens in the background: without
 /// a record of the job, and with one that has not ended.
 const NO_RECORD: Duration = Duration::from_secs(60);
@@ -81,7 +81,8 @@ impl Asking {
         if !silent {
             self.wake(now);
         }
-        let pause = self.open.get(&id).map_or(FIRST, |open| (open.pause * 2).min(LAST));
+        let pause =
+            self.open.get(&id).map_or(FIRST_PAUSE, |open| (open.pause * 2).min(LONGEST_PAUSE));
         self.open.insert(id, Open { since, next: now + pause, pause, why: why.clone() });
         Verdict::Later(why)
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// How long a command may take: a controller that is busy for longer is as good as gone.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 /// How often an end is looked for.
-const LOOK: Duration = Duration::from_millis(4);
+const POLL_INTERVAL: Duration = Duration::from_millis(4);
 
 /// Why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -139,7 +139,7 @@ fn wait(child: &mut Child) -> Option<bool> {
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Some(status.success()),
-            Ok(None) if Instant::now() < end => std::thread::sleep(LOOK),
+            Ok(None) if Instant::now() < end => std::thread::sleep(POLL_INTERVAL),
             _ => {
                 let _ = child.kill();
                 let _ = child.wait();

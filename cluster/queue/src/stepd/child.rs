@@ -79,7 +79,7 @@ pub fn start(
 
 /// The sentence about a host that was lost; empty when none was.
 pub fn lost(told: &OwnedFd) -> String {
-    let mut bytes = [0; loss::LONGEST];
+    let mut bytes = [0; loss::SENTENCE_BYTES_MAX];
     let count = hpvm_launch::sys::read(told.as_raw_fd(), &mut bytes).unwrap_or(0);
     String::from_utf8_lossy(&bytes[..count]).into_owned()
 }

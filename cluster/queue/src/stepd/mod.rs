@@ -31,7 +31,7 @@ use output::Pump;
 use record::{Claim, End, Folder, Launch, Lock, Record};
 
 /// How often the memory and the processes of a job with a limit are looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+const POLL_INTERVAL: Duration = Duration::from_millis(250);
 /// The same where the kernel keeps its limits: whether the job gets any further.
 const STILL_EVERY: Duration = Duration::from_secs(1);
 /// How often a full disk is tried again.
@@ -309,7 +309,7 @@ impl<'a> Step<'a> {
     /// How often limits are to be looked at, if at all.
     fn looks_every(&self) -> Option<Duration> {
         match self.looks_at_memory() || self.looks_at_processes() {
-            true => Some(LOOK_EVERY),
+            true => Some(POLL_INTERVAL),
             false => self.order.memory_bytes.map(|_| STILL_EVERY),
         }
     }

@@ -6,7 +6,7 @@ use super::{Store, StoreError};
 use crate::time::Stamp;
 
 /// Entries that are kept; at a hundred changes a day, years.
-const KEPT: i64 = 100_000;
+const ENTRIES_MAX: i64 = 100_000;
 
 /// An entry of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Store {
         self.db.prepare_cached(sql)?.execute(row)?;
         let id = self.db.last_insert_rowid();
         if id % 1000 == 0 {
-            self.db.execute("DELETE FROM audit WHERE id <= ?1", [id - KEPT])?;
+            self.db.execute("DELETE FROM audit WHERE id <= ?1", [id - ENTRIES_MAX])?;
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use super::{Store, StoreError};
 use crate::job::JobSummary;
 
 /// Rows that are kept: who has missed more gets a snapshot instead.
-pub const KEPT: i64 = 20_000;
+pub const ROWS_MAX: i64 = 20_000;
 
 /// A row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl Store {
 
     /// Forgets the oldest rows.
     pub fn trim(&mut self) -> Result<(), StoreError> {
-        let oldest = self.cursor()? - KEPT;
+        let oldest = self.cursor()? - ROWS_MAX;
         self.db.prepare_cached("DELETE FROM outbox WHERE id <= ?1")?.execute([oldest])?;
         Ok(())
     }

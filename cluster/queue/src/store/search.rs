@@ -14,7 +14,7 @@ const WORD: usize = 3;
 /// Words of a long part of a name that are looked for; the name itself is looked at in any case.
 const WORDS_MAX: usize = 16;
 /// Jobs that are counted to see which index has fewest; more are many.
-const MANY: i64 = 2000;
+const COUNTED_JOBS_MAX: i64 = 2000;
 
 /// Puts the names of new jobs with numbers in this range into the index, in the transaction that adds them.
 pub(super) fn add_names(db: &Connection, first: JobId, last: JobId) -> Result<(), StoreError> {
@@ -72,14 +72,15 @@ impl Way {
 
     /// How many jobs lie on it; of many only that they are many. Reads nothing but the index.
     fn count(&self, db: &Connection) -> Result<i64, StoreError> {
-        let Some((condition, value)) = self.condition() else { return Ok(MANY) };
+        let Some((condition, value)) = self.condition() else { return Ok(COUNTED_JOBS_MAX) };
         let table = match self {
             Way::Name(_) => "job_names",
             Way::Host(_) => "job_hosts",
             Way::User(_) | Way::Jobs => self.tables(),
         };
-        let sql =
-            format!("SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {condition} LIMIT {MANY})");
+        let sql = format!(
+            "SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {condition} LIMIT {COUNTED_JOBS_MAX})"
+        );
         let mut statement = db.prepare_cached(&sql)?;
         Ok(statement.query_row(params_from_iter([value]), |row| row.get(0))?)
     }

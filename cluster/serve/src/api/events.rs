@@ -26,7 +26,7 @@ use crate::sse;
 use crate::trouble::Sentences;
 use hpvm_queue::job::State as JobState;
 use hpvm_queue::store::list::Filter;
-use hpvm_queue::store::outbox::{Happened, KEPT};
+use hpvm_queue::store::outbox::{Happened, ROWS_MAX};
 
 /// Jobs of a snapshot: of those that have not ended, and of those that have.
 const SNAPSHOT_ACTIVE: u32 = 1000;
@@ -134,7 +134,7 @@ impl Listener {
     /// Queues what has happened since the cursor; false when that is not known any more.
     async fn read_backlog(&mut self) -> Result<bool, Problem> {
         let cursor = self.cursor;
-        let most = usize::try_from(KEPT).unwrap_or(usize::MAX);
+        let most = usize::try_from(ROWS_MAX).unwrap_or(usize::MAX);
         let Some(rows) = self.app.read(move |store| store.happened(cursor, most)).await? else {
             return Ok(false);
         };

@@ -26,7 +26,7 @@ use hpvm_queue::job::{Job, State as JobState};
 pub const CHUNK: u64 = 1 << 20;
 const EVENT: u64 = 64 << 10;
 /// How often a file that somebody follows is looked at.
-const LOOK: Duration = Duration::from_millis(150);
+const POLL_INTERVAL: Duration = Duration::from_millis(150);
 /// Signs of life on a stream.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
 
@@ -209,7 +209,7 @@ impl Follower {
                 return Some(Event::default().event("end").data(self.offset.to_string()));
             }
             tokio::select! {
-                () = tokio::time::sleep(LOOK) => {}
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
                 () = access_news(&mut self.access) => {
                     if !self.who.is_still(&self.app).await {
                         return None;

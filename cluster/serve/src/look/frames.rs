@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 /// Bytes of a part. Slurm passes on lines of up to 1,024 bytes as a whole.
 const PART: usize = 600;
 /// Bytes of a look.
-const LOOK: usize = 12 << 20;
+const SEARCHED_BYTES_MAX: usize = 12 << 20;
 
 /// The lines of a look.
 pub fn lines(host: &str, look: &str) -> String {
@@ -37,7 +37,7 @@ impl Reader {
         }
         let begun = self.begun.entry(host.to_string()).or_default();
         // Of one that is too large only the end comes, which is none.
-        if begun.len() + part.len() > LOOK {
+        if begun.len() + part.len() > SEARCHED_BYTES_MAX {
             begun.clear();
         }
         begun.push_str(part);
@@ -74,6 +74,6 @@ mod tests {
         let mut reader = Reader::default();
         let part = format!("n1 + {}", "x".repeat(1 << 20));
         (0..40).for_each(|_| assert_eq!(reader.line(&part, &hosts), None));
-        assert!(reader.begun["n1"].len() <= LOOK);
+        assert!(reader.begun["n1"].len() <= SEARCHED_BYTES_MAX);
     }
 }

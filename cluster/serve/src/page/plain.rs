@@ -26,7 +26,7 @@ use hpvm_queue::store::list::Filter;
 /// Jobs on the page.
 const JOBS: u32 = 100;
 /// Bytes of output that are shown, from its end.
-const SHOWN: u64 = 32 << 10;
+const SHOWN_OUTPUT_BYTES: u64 = 32 << 10;
 
 const STYLE: &str = "body{font:15px system-ui,sans-serif;max-width:64rem;margin:1rem auto;padding:0 1rem}\
 table{border-collapse:collapse;width:100%}td,th{text-align:left;padding:.25rem .5rem;\
@@ -249,7 +249,8 @@ pub async fn job(State(app): State<App>, who: Who, Path(id): Path<i64>) -> Respo
         }
     }
     for stream in ["stdout", "stderr"] {
-        let text = crate::api::output::tail(&app, &job, stream == "stderr", SHOWN).await;
+        let text =
+            crate::api::output::tail(&app, &job, stream == "stderr", SHOWN_OUTPUT_BYTES).await;
         let link = format!("/api/v1/jobs/{id}/output?stream={stream}&amp;download=1");
         let _ = writeln!(
             body,

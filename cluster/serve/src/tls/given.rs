@@ -10,7 +10,7 @@ use tokio_rustls::rustls::server::{ClientHello, ResolvesServerCert};
 use tokio_rustls::rustls::sign::CertifiedKey;
 
 /// How often the files are looked at: a renewal is in use a minute later.
-const LOOK: Duration = Duration::from_secs(60);
+const POLL_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The files and what was in them.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ fn read(certificate: &Path, key: &Path) -> Result<Arc<CertifiedKey>, String> {
 impl ResolvesServerCert for Given {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.looked.elapsed() >= LOOK {
+        if state.looked.elapsed() >= POLL_INTERVAL {
             state.looked = Instant::now();
             let now = changed(&self.certificate);
             // What is half written is read a minute later.

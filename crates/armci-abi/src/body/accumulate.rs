@@ -18,13 +18,13 @@ use hpvm_model::{fail, onesided};
 /// Bytes that are multiplied at a time: they stay in a processor's own cache.
 const SCRATCH: usize = 16 * 1024;
 /// Runs that go to a call at a time.
-const MANY: usize = 1024;
+const RUNS_PER_CALL: usize = 1024;
 /// Longest accumulate of one run that is no batch, bytes: its products have room on the stack.
-const SHORT: usize = 256;
+const STACK_BYTES: usize = 256;
 
 /// Products of a short accumulate, aligned as the longest number wants it.
 #[repr(C, align(16))]
-struct Products([u8; SHORT]);
+struct Products([u8; STACK_BYTES]);
 
 /// What is added: elements, and the factor.
 pub struct Sum {
@@ -127,7 +127,7 @@ impl<'a> Batch<'a> {
             };
             let count = n / self.sum.number;
             self.updates.push(Update { operand: operand.cast(), offset: at, count });
-            if self.updates.len() == MANY {
+            if self.updates.len() == RUNS_PER_CALL {
                 self.send();
             }
             done += n;
@@ -185,10 +185,10 @@ unsafe fn add_short(
     len: usize,
     now: bool,
 ) -> Option<c_int> {
-    if len > SHORT || there.target.is_null() {
+    if len > STACK_BYTES || there.target.is_null() {
         return None;
     }
-    let mut products = Products([0; SHORT]);
+    let mut products = Products([0; STACK_BYTES]);
     let mut operand = local;
     if !sum.one {
         // SAFETY: the caller's promise.

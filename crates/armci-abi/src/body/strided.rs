@@ -14,7 +14,7 @@ use hpvm_armci::{MAX_LEVELS, Strided};
 use hpvm_model::{copy, fail, onesided};
 
 /// Runs that go to a call at a time: many enough for the call to cost little.
-const MANY: usize = 4096;
+const RUNS_PER_CALL: usize = 4096;
 
 /// One side of a strided transfer: where it begins, and the strides.
 pub type Side = (*mut c_void, *const c_int);
@@ -106,7 +106,7 @@ unsafe fn far(
         (Way::Get, false) => table.start_get_runs,
     };
     let mut started = false;
-    let mut runs = Vec::with_capacity(strided.runs().min(MANY));
+    let mut runs = Vec::with_capacity(strided.runs().min(RUNS_PER_CALL));
     let mut send = |runs: &mut Vec<Run>| {
         // SAFETY: the caller's promise.
         started |= s.note(name, process, unsafe { call(target, runs.as_ptr(), runs.len()) });
@@ -116,7 +116,7 @@ unsafe fn far(
         let (here, there) = if way == Way::Put { (source, dest) } else { (dest, source) };
         let offset = offset.wrapping_add_signed(there as i64);
         runs.push(Run { local: local.wrapping_offset(here).cast(), offset, len });
-        if runs.len() == MANY {
+        if runs.len() == RUNS_PER_CALL {
             send(&mut runs);
         }
     });

@@ -12,7 +12,7 @@ use hpvm_abi::onesided::Run;
 use hpvm_model::{copy, fail, onesided};
 
 /// Runs that go to a call at a time.
-const MANY: usize = 4096;
+const RUNS_PER_CALL: usize = 4096;
 
 /// Calls with source, destination and length of each segment that is not empty.
 ///
@@ -100,7 +100,7 @@ unsafe fn move_vectors(
             s.accesses(process, remote.addr(), len, way.access());
             let there = s.there(name, process, remote.addr(), len);
             if there.mapped.is_null() {
-                if far.target != there.target || far.runs.len() == MANY {
+                if far.target != there.target || far.runs.len() == RUNS_PER_CALL {
                     far.send();
                     far.target = there.target;
                 }

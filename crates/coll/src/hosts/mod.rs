@@ -335,7 +335,7 @@ pub struct Load {
 /// In hosts of so many ranks all talk with the head; more form a tree.
 const FLAT: usize = 8;
 /// Bytes that all ranks of a host get from the head itself.
-const SHORT: i64 = 16 * 1024;
+const FROM_HEAD_BYTES_MAX: i64 = 16 * 1024;
 
 /// Appends that `head` gives a block to all ranks of its host. `block` has `bytes` packed bytes.
 fn spread(
@@ -347,7 +347,7 @@ fn spread(
     bytes: i64,
 ) {
     let team = hosts.team(hosts.host(rank));
-    if team.len() <= FLAT && bytes <= SHORT {
+    if team.len() <= FLAT && bytes <= FROM_HEAD_BYTES_MAX {
         match rank == head {
             true => {
                 team.iter().filter(|r| **r != head).for_each(|r| s.send(Peer::Local(*r), block))

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Bytes of one share at most: what one message holds.
-pub const LONGEST: u64 = 4 << 20;
+pub const SHARE_BYTES_MAX: u64 = 4 << 20;
 /// Pieces of one share at most.
 pub const MOST_PIECES: usize = 1 << 16;
 
@@ -21,7 +21,7 @@ pub struct Part {
 /// Some of an access: its parts, by stripe.
 pub type Share = BTreeMap<u64, Part>;
 
-/// Cuts the extents of an access into shares, in order. Each has at most [`LONGEST`] bytes and [`MOST_PIECES`].
+/// Cuts the extents of an access into shares, in order. Each has at most [`SHARE_BYTES_MAX`] bytes and [`MOST_PIECES`].
 pub struct Shares<I> {
     layout: Layout,
     extents: I,
@@ -41,7 +41,7 @@ impl<I: Iterator<Item = Extent>> Iterator for Shares<I> {
     type Item = Share;
 
     fn next(&mut self) -> Option<Share> {
-        let (mut share, mut left, mut pieces) = (Share::new(), LONGEST, 0);
+        let (mut share, mut left, mut pieces) = (Share::new(), SHARE_BYTES_MAX, 0);
         while left > 0 && pieces < MOST_PIECES {
             let Some(extent) = self.rest.take().or_else(|| self.extents.next()) else { break };
             let of_unit = self.layout.unit - extent.at % self.layout.unit;
@@ -130,10 +130,10 @@ mod tests {
     #[test]
     fn a_share_is_bounded() {
         let layout = Layout { unit: 1 << 20, count: 2 };
-        let long = Extent { at: 5, len: 3 * LONGEST };
+        let long = Extent { at: 5, len: 3 * SHARE_BYTES_MAX };
         let of = |share: Share| share.values().map(|part| part.bytes as u64).sum::<u64>();
         let shares = Shares::new(layout, [long].into_iter());
-        assert_eq!(shares.map(of).collect::<Vec<_>>(), [LONGEST; 3]);
+        assert_eq!(shares.map(of).collect::<Vec<_>>(), [SHARE_BYTES_MAX; 3]);
         let many = (0..MOST_PIECES as u64 + 1).map(|n| Extent { at: n * 2, len: 1 });
         let shares: Vec<_> = Shares::new(layout, many).map(of).collect();
         assert_eq!(shares, [MOST_PIECES as u64, 1]);

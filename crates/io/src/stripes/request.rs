@@ -1,7 +1,7 @@
 //! What a rank asks the owner of a stripe for, and what it answers. Bytes of messages; both are allegations to who
 //! gets them.
 
-use super::parts::{LONGEST, MOST_PIECES, Part};
+use super::parts::{MOST_PIECES, Part, SHARE_BYTES_MAX};
 use super::stripe::Stripe;
 use crate::file::Extent;
 use hpvm_mpi::error::Result;
@@ -42,7 +42,7 @@ const UNLOCK: u64 = 5;
 const HEAD: usize = 32;
 const PIECE: usize = 16;
 /// The longest message that is a request.
-pub const LONGEST_REQUEST: usize = HEAD + MOST_PIECES * PIECE + LONGEST as usize;
+pub const LONGEST_REQUEST: usize = HEAD + MOST_PIECES * PIECE + SHARE_BYTES_MAX as usize;
 
 fn head(verb: u64, number: u32, stripe: u64, pieces: &[Extent], room: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEAD + pieces.len() * PIECE + room);
@@ -96,8 +96,10 @@ impl Request<'_> {
         };
         let bare = data.is_empty();
         let ask = match word(head) {
-            WRITE if total == data.len() as u64 && total <= LONGEST => Ask::Write(pieces, data),
-            READ if total <= LONGEST && bare => Ask::Read(pieces),
+            WRITE if total == data.len() as u64 && total <= SHARE_BYTES_MAX => {
+                Ask::Write(pieces, data)
+            }
+            READ if total <= SHARE_BYTES_MAX && bare => Ask::Read(pieces),
             LENGTH if count == 0 && bare => Ask::Length,
             LOCK if bare => Ask::Lock(range()?, true),
             SHARE if bare => Ask::Lock(range()?, false),

@@ -5,7 +5,7 @@ use hpvm_mpi::comm::dynamic::{text_of, words_of};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
 use hpvm_mux::LinkEnds;
-use hpvm_net::{Card, JobKey, LONGEST_CARD, Lane, Opened, Settings};
+use hpvm_net::{CARD_BYTES_MAX, Card, JobKey, Lane, Opened, Settings};
 use hpvm_shm::{Mapping, SegmentError, Shm};
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use std::sync::Arc;
 const LONGEST_PATH: usize = 64;
 /// Words of a text of so many bytes, and of its length.
 const PATH: usize = 1 + LONGEST_PATH / 8;
-const CARD: usize = 1 + LONGEST_CARD.div_ceil(8);
+const CARD: usize = 1 + CARD_BYTES_MAX.div_ceil(8);
 /// Words of the key and path of a segment.
 const SEGMENT: usize = 2 + PATH;
 

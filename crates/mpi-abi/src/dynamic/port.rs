@@ -23,7 +23,7 @@ const PREFIX: &str = "hpvm-port:2:";
 /// Bytes of the socket's name that nobody can guess.
 const ID: usize = 8;
 /// Longest name, bytes: programs built for MPICH have room for 255.
-pub const LONGEST: usize = 240;
+pub const NAME_BYTES_MAX: usize = 240;
 /// Connections that may wait for their proof at a time; of more the oldest is dropped.
 const CANDIDATES: usize = 64;
 /// How long one address of a port on another host is tried. Hosts that are there answer within milliseconds.
@@ -49,7 +49,7 @@ impl PortName {
         // As many addresses as there is room for.
         while let Some(card) = &mut card {
             let text = card.text();
-            if head.len() + text.len() <= LONGEST {
+            if head.len() + text.len() <= NAME_BYTES_MAX {
                 return head + &text;
             }
             if card.addresses.pop().is_none() {
@@ -317,7 +317,7 @@ mod tests {
         }
         let text = name.text();
         name.card = Some(Card { addresses: vec![subnet; 12], ..card });
-        assert!(name.text().len() <= LONGEST && PortName::parse(&name.text()).is_ok());
+        assert!(name.text().len() <= NAME_BYTES_MAX && PortName::parse(&name.text()).is_ok());
         let signs = text.replace(|c: char| c.is_ascii_digit(), "+");
         let long = format!("{text},0");
         for wrong in ["", "x", "hpvm-port:2:", &text[..60], &long, &signs, "\u{20ac}"] {

@@ -36,13 +36,13 @@ impl TypeObject {
     }
 }
 
-/// Objects of the predefined types, by handle minus `FIRST`.
+/// Objects of the predefined types, by handle minus `FIRST_HANDLE`.
 fn predefined() -> &'static [Option<Arc<TypeObject>>] {
     static TABLE: OnceLock<Vec<Option<Arc<TypeObject>>>> = OnceLock::new();
     TABLE.get_or_init(|| {
         let mut table = Vec::new();
         for entry in DATATYPES {
-            let Some(index) = entry.handle.0.checked_sub(FIRST) else { continue };
+            let Some(index) = entry.handle.0.checked_sub(FIRST_HANDLE) else { continue };
             if table.len() <= index {
                 table.resize(index + 1, None);
             }
@@ -56,16 +56,16 @@ fn predefined() -> &'static [Option<Arc<TypeObject>>] {
 /// The predefined type of a handle. It never changes, so that nobody has to enter the engine for it.
 #[inline]
 pub fn named_type(handle: MPI_Datatype) -> Option<&'static Arc<Datatype>> {
-    predefined().get(handle.0.wrapping_sub(FIRST))?.as_ref().map(|object| &object.ty)
+    predefined().get(handle.0.wrapping_sub(FIRST_HANDLE))?.as_ref().map(|object| &object.ty)
 }
 
-/// The predefined types by handle minus `FIRST`, for `Objects`.
+/// The predefined types by handle minus `FIRST_HANDLE`, for `Objects`.
 pub fn named_types() -> Box<[Option<Arc<Datatype>>]> {
     predefined().iter().map(|o| o.as_ref().map(|o| o.ty.clone())).collect()
 }
 
 /// The null datatype's handle; all predefined ones follow within 0x100.
-const FIRST: usize = MPI_DATATYPE_NULL.0;
+const FIRST_HANDLE: usize = MPI_DATATYPE_NULL.0;
 
 /// Handles of derived types by the id of the type: functions of the program that get a datatype
 /// (reductions) need a handle for it. `MPI_Type_get_contents` gives a type further handles.
@@ -118,7 +118,7 @@ impl Objects {
     /// The object of a datatype handle, committed or not.
     #[inline]
     pub fn type_object(&self, handle: MPI_Datatype) -> Result<&Arc<TypeObject>> {
-        let found = match handle.0.wrapping_sub(FIRST) {
+        let found = match handle.0.wrapping_sub(FIRST_HANDLE) {
             index if index < 0x100 => predefined().get(index).and_then(Option::as_ref),
             _ => self.types.get(handle.0),
         };
@@ -130,7 +130,7 @@ impl Objects {
     /// The datatype of a handle, committed or not.
     #[inline(always)]
     pub fn any_type(&self, handle: MPI_Datatype) -> Result<&Arc<Datatype>> {
-        if let Some(Some(ty)) = self.named.get(handle.0.wrapping_sub(FIRST)) {
+        if let Some(Some(ty)) = self.named.get(handle.0.wrapping_sub(FIRST_HANDLE)) {
             return Ok(ty);
         }
         Ok(&self.type_object(handle)?.ty)
@@ -139,7 +139,7 @@ impl Objects {
     /// The predefined datatype of a handle, if it is one.
     #[inline(always)]
     pub fn named_type(&self, handle: MPI_Datatype) -> Option<&Arc<Datatype>> {
-        self.named.get(handle.0.wrapping_sub(FIRST))?.as_ref()
+        self.named.get(handle.0.wrapping_sub(FIRST_HANDLE))?.as_ref()
     }
 
     /// The datatype of a handle, for communication: it must be committed.

@@ -28,7 +28,7 @@ pub struct FileObject {
 }
 
 /// Bytes of such memory that are kept.
-const KEPT: usize = 32 << 20;
+const KEPT_BYTES_MAX: usize = 32 << 20;
 
 /// The parts that change.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ impl FileObject {
 
     /// Keeps memory for the next call.
     pub fn keep_scratch(&self, bytes: Vec<u8>) {
-        if bytes.capacity() <= KEPT {
+        if bytes.capacity() <= KEPT_BYTES_MAX {
             *self.scratch.lock().unwrap_or_else(PoisonError::into_inner) = bytes;
         }
     }

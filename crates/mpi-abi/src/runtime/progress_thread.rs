@@ -25,7 +25,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_micros(200);
 /// The longest. A look takes some 15 us of the processor on a virtual machine: a timer and two changes of thread.
 const BETWEEN_LOOKS_AT_MOST: Duration = Duration::from_micros(1600);
 /// Longest sleep on the doorbell: bounds what a lost wake-up could cost.
-const LONGEST: Duration = Duration::from_secs(1);
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 /// The thread, as the engine knows it.
 #[derive(Default)]
@@ -126,7 +126,7 @@ impl Entered {
         if self.naps {
             // Whoever sleeps on the bell is woken by it, and tells those who follow.
             self.followers += 1;
-            self.follow(LONGEST);
+            self.follow(LONGEST_SLEEP);
             self.followers -= 1;
         } else if others {
             self.outside(|| stay_away(ends));
@@ -140,7 +140,7 @@ impl Entered {
 
     fn sleep_on_bell(&mut self) {
         let short = hpvm_mpi::engine::wait_policy::MAX_SLEEP_WITHOUT_BELL;
-        let limit = if self.process.has_backlog() { short } else { LONGEST };
+        let limit = if self.process.has_backlog() { short } else { LONGEST_SLEEP };
         if !self.process.fm_mut().arm() {
             return;
         }

@@ -8,7 +8,7 @@ use hpvm_mpi::pt2pt::select::Thresholds;
 use hpvm_mpi::{Class, Error, Result};
 
 /// Longest name of a file that is published; process managers bound the length of values.
-const SHOWN: usize = 200;
+const NAME_BYTES_MAX: usize = 200;
 
 /// Tables, and how to speak of them.
 pub struct Chosen {
@@ -73,7 +73,7 @@ fn load(source: &TableSource, here: Option<&Machine>) -> std::result::Result<Cho
 fn chosen(tables: Tables, name: String) -> Chosen {
     let hash = fnv(tables.to_string().as_bytes());
     let clean = |c: char| if c.is_whitespace() || c.is_control() { '?' } else { c };
-    Chosen { tables, hash, name: name.chars().map(clean).take(SHOWN).collect() }
+    Chosen { tables, hash, name: name.chars().map(clean).take(NAME_BYTES_MAX).collect() }
 }
 
 /// FNV-1a: it must be the same in all builds, which the standard library's does not promise.

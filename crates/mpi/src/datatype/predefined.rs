@@ -244,15 +244,16 @@ static PAIRS: &[Predefined] = &[
 ];
 
 /// First handle value of the ABI's datatypes (`MPI_DATATYPE_NULL`).
-const FIRST: usize = 0x200;
+const FIRST_HANDLE: usize = 0x200;
 /// One past the last handle value that the ABI reserves for datatypes.
-const LAST: usize = 0x300;
+const HANDLES_END: usize = 0x300;
 
 /// The predefined datatypes by handle value, each built once.
 static BY_HANDLE: LazyLock<Vec<Option<Arc<Datatype>>>> = LazyLock::new(|| {
-    let mut table = vec![None; LAST - FIRST];
+    let mut table = vec![None; HANDLES_END - FIRST_HANDLE];
     for entry in SCALARS.iter().copied().chain(PAIRS) {
-        table[entry.abi - FIRST] = Some(Datatype::from_predefined(entry, Recipe::Named(entry)));
+        table[entry.abi - FIRST_HANDLE] =
+            Some(Datatype::from_predefined(entry, Recipe::Named(entry)));
     }
     table
 });
@@ -267,7 +268,7 @@ pub fn all() -> impl Iterator<Item = &'static Predefined> {
 }
 
 pub(super) fn by_handle(abi: usize) -> Option<&'static Arc<Datatype>> {
-    BY_HANDLE.get(abi.checked_sub(FIRST)?)?.as_ref()
+    BY_HANDLE.get(abi.checked_sub(FIRST_HANDLE)?)?.as_ref()
 }
 
 pub(super) fn byte() -> &'static Arc<Datatype> {

@@ -87,7 +87,7 @@ impl Request {
 
 /// Bytes of runs with which a put or an update asks for an answer, which spares the FLUSH that may follow. Of a longer one a later packet
 /// would need it all the same.
-const SHORT: usize = 4096 + RUN + 2 * WORD;
+const ANSWERED_BYTES_MAX: usize = 4096 + RUN + 2 * WORD;
 
 /// What it takes to send packets to one rank.
 struct Sender<'a, T> {
@@ -139,7 +139,7 @@ impl<T: Transport> Sender<'_, T> {
         while runs.stage(room, |run| target.check(run.offset, run.len))? {
             let len = runs.staged.iter().map(|run| RUN + run.len).sum();
             let staged = &runs.staged;
-            if alone && len <= SHORT && self.may_flush() {
+            if alone && len <= ANSWERED_BYTES_MAX && self.may_flush() {
                 if !self.put_and_flush(head, staged, len) {
                     return Ok(Sent::Stalled);
                 }
@@ -245,7 +245,7 @@ impl<T: Transport> Sender<'_, T> {
                     unsafe { mapped::copy(part.operand, to.as_mut_ptr(), to.len()) };
                 }
             };
-            let sent = if alone && len <= SHORT && self.may_flush() {
+            let sent = if alone && len <= ANSWERED_BYTES_MAX && self.may_flush() {
                 self.ask(|sender, id| {
                     let head = Head { flags: head.flags | ASKS, imm: id.word(), ..head };
                     sender.packet(head, len, fill)

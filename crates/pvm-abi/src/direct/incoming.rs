@@ -128,7 +128,8 @@ impl Incoming {
             let Some(front) = self.buffer[self.at..self.end].first_chunk() else { return Ok(some) };
             let (head, total) = record::decode(front, self.from);
             self.at += front.len();
-            let bytes = (total <= record::LONGEST).then(|| memory(total as usize)).flatten();
+            let bytes =
+                (total <= record::MESSAGE_BYTES_MAX).then(|| memory(total as usize)).flatten();
             let bytes =
                 bytes.filter(|bytes| bytes.capacity() >= total as usize && bytes.is_empty());
             let Some(bytes) = bytes else {

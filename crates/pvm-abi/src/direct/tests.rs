@@ -94,7 +94,7 @@ fn a_sender_that_ends_in_the_middle_is_forgotten_and_garbage_is_named() {
     assert!(poll(&mut link, &mut got).is_ok());
     drop(sender);
     assert!(matches!(poll(&mut link, &mut got), Err(Ended::Gone)) && got.is_empty());
-    for total in [1 << 30, record::LONGEST + 1, u64::MAX] {
+    for total in [1 << 30, record::MESSAGE_BYTES_MAX + 1, u64::MAX] {
         let (mut sender, receiver) = pair();
         let mut link = Incoming::new(A, receiver);
         sender.write_all(&record::encode(&head, total)).expect("written");

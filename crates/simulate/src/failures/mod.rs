@@ -4,7 +4,7 @@
 pub mod world;
 
 use crate::error::Error;
-use world::{LIMIT, SECOND, SLACK, World};
+use world::{SECOND, SILENCE_LIMIT, SLACK, World};
 
 const HOUR: u64 = 3600 * SECOND;
 const DAY: u64 = 24 * HOUR;
@@ -16,7 +16,7 @@ const COMPUTATION: u64 = 12 * HOUR;
 const LONGEST_COMPUTATION: u64 = 2 * HOUR;
 const CUT: u64 = DAY;
 /// From the last sign of life before a cut to the first after it passes more than the cut: so half of the limit.
-const LONGEST_CUT: u64 = LIMIT / 2;
+const LONGEST_CUT: u64 = SILENCE_LIMIT / 2;
 const FAILURE: u64 = 10 * DAY;
 /// Days that one run may have, 400 years: virtual nanoseconds fit in 64 bits for five hundred.
 pub const MAX_DAYS: u32 = 400 * 365;
@@ -191,7 +191,7 @@ impl Run {
         self.world.compute(witness, 0);
         let start = self.world.now;
         self.world.send(witness, victim);
-        while self.world.losses.is_empty() && self.world.now < start + LIMIT + SLACK {
+        while self.world.losses.is_empty() && self.world.now < start + SILENCE_LIMIT + SLACK {
             self.world.step();
         }
         self.lives.hosts_lost += u64::from(whole);
@@ -201,7 +201,7 @@ impl Run {
                 "seed {}: after {} rank {victim} has been dead for {} seconds, and rank {witness} waits for it still",
                 self.plan.seed,
                 shown(start),
-                (LIMIT + SLACK) / SECOND
+                (SILENCE_LIMIT + SLACK) / SECOND
             )));
         };
         if self.world.lives(loss.peer) {

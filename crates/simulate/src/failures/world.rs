@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 /// Times are nanoseconds here, as in `hpvm-reliable`.
 pub const SECOND: u64 = 1_000_000_000;
 /// Silence after which a peer is given up.
-pub const LIMIT: u64 = 60 * SECOND;
+pub const SILENCE_LIMIT: u64 = 60 * SECOND;
 /// Longer than a loss takes after the limit: the last questions.
 pub const SLACK: u64 = 20 * SECOND;
 /// Datagrams that the socket of a process holds which computes.
@@ -56,7 +56,7 @@ impl World {
         let process = |_| {
             Ok::<_, String>(Process {
                 hub: Hub::new(config, size)?,
-                liveness: Liveness::new(LIMIT),
+                liveness: Liveness::new(SILENCE_LIMIT),
                 socket: VecDeque::new(),
                 computes_until: 0,
                 alive: true,

@@ -5,7 +5,7 @@ use crate::body::check::{out, text, wrong};
 use crate::body::comm::adopt;
 use crate::body::env::put_string;
 use crate::dynamic::link::Side;
-use crate::dynamic::port::{LONGEST as LONGEST_NAME, PortName};
+use crate::dynamic::port::{NAME_BYTES_MAX, PortName};
 use crate::generated::constants::*;
 use crate::object::info;
 use crate::raise::{on_comm, on_world};
@@ -121,7 +121,7 @@ fn exchange(
 fn swap_names(fd: c_int, ours: &str) -> Result<String> {
     // Names of ports are not equally long.
     let mut out = ours.as_bytes().to_vec();
-    out.resize(LONGEST_NAME, 0);
+    out.resize(NAME_BYTES_MAX, 0);
     exchange(fd, libc::POLLOUT, out.len(), |done| {
         let rest = &out[done..];
         // SAFETY: the bytes are valid; a wrong descriptor is an error.

@@ -8,7 +8,7 @@ const ALIGN: usize = 128;
 
 /// Longer data go round in the first half of the ring: what eight of them touch leaves a processor's own cache, so
 /// that the ring would be written out of a slower one.
-const LONG: usize = SLOT_BYTES / 4 * 3;
+const HALF_RING_BYTES_MIN: usize = SLOT_BYTES / 4 * 3;
 
 /// Data that members may be reading, the oldest first: the operation's number, and where they begin.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ impl DataRing {
             return Some(0);
         }
         let oldest = self.outstanding.iter().find(|(number, _)| *number > safe);
-        let ring = if len > LONG { DATA_BYTES / 2 } else { DATA_BYTES };
+        let ring = if len > HALF_RING_BYTES_MIN { DATA_BYTES / 2 } else { DATA_BYTES };
         let fits = |from: usize, to: usize| from + len <= to.min(ring);
         match oldest {
             None if fits(self.end, ring) => Some(self.end),

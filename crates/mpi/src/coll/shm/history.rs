@@ -26,12 +26,12 @@ const WORD_BITS: usize = 64;
 
 /// The operations of the communicators that exist from the start are counted from here. It is far above 0, which
 /// means that nothing is known (`SlotState::safe`).
-const FIRST: u64 = 1 << 32;
+const FIRST_OPERATION: u64 = 1 << 32;
 
 /// What a process remembers of one of its sets beyond the life of a communicator that owned it.
 #[derive(Debug, Default)]
 pub(crate) struct History {
-    /// The operations of the present owner are counted from here, or from `FIRST`, whichever is higher.
+    /// The operations of the present owner are counted from here, or from `FIRST_OPERATION`, whichever is higher.
     base: u64,
     /// The members of an earlier owner that may still read what was posted for it, and its last operation.
     readers: Option<(Arc<Group>, u64)>,
@@ -79,7 +79,7 @@ impl<T: Transport> Process<T> {
         if self.coll_slots.len() <= index {
             self.coll_slots.resize_with(index + 1, History::default);
         }
-        let base = self.coll_slots[index].base.max(FIRST);
+        let base = self.coll_slots[index].base.max(FIRST_OPERATION);
         let own = comm.group().process(comm.rank());
         if let Some(slots) = own.and_then(|own| self.slots_of(own, index)) {
             // This process reads nothing that was posted for earlier owners.
@@ -99,7 +99,7 @@ impl<T: Transport> Process<T> {
         history.readers = None;
         history.data.clear();
         // Relaxed: see `SlotState`. It is not 0 from now on.
-        state.safe.fetch_max(history.base.max(FIRST), Ordering::Relaxed);
+        state.safe.fetch_max(history.base.max(FIRST_OPERATION), Ordering::Relaxed);
         true
     }
 

@@ -29,7 +29,7 @@ impl Limits {
 }
 
 /// Number of limits that a process keeps. Programs make and free communicators by the thousand, but of few kinds.
-const KEPT: usize = 8;
+const KEPT_LIMITS: usize = 8;
 
 /// The limits that a process keeps, by the facts that they hold for.
 #[derive(Debug, Default)]
@@ -49,12 +49,12 @@ impl KnownLimits {
 
     #[cold]
     fn keep(&mut self, limits: Limits) -> usize {
-        if self.kept.len() < KEPT {
+        if self.kept.len() < KEPT_LIMITS {
             self.kept.push(limits);
             return self.kept.len() - 1;
         }
         let at = self.oldest;
-        self.oldest = (at + 1) % KEPT;
+        self.oldest = (at + 1) % KEPT_LIMITS;
         self.kept[at] = limits;
         at
     }
@@ -99,7 +99,7 @@ mod tests {
             let facts = Facts { members, oversubscribed: false, reads: true, large: false };
             assert_eq!(known.of(facts).facts, Facts { reads: false, ..facts });
             assert_eq!(known.of(facts).facts.members, members);
-            assert!(known.kept.len() <= KEPT);
+            assert!(known.kept.len() <= KEPT_LIMITS);
         }
     }
 }
