@@ -1,7 +1,7 @@
 //! Atomic memory operations (section 9.7): the processor's where memory is mapped.
 
 use crate::far;
-use crate::state::state;
+use crate::state::{near, state};
 use crate::types::{Ctx, Name};
 use core::ffi::c_int;
 use hpvm_abi::onesided::{Kind, Op};
@@ -94,6 +94,26 @@ pub(super) fn update<T: Amo>(
     operand: T,
     pe: c_int,
 ) -> T {
+    let size = size_of::<T>();
+    match near(ctx, at.addr(), size, pe) {
+        // SAFETY: mapped for as many bytes, aligned.
+        Some(at) if at.addr() & (size - 1) == 0 => unsafe {
+            T::of(processor(at, size, op, operand.bits()))
+        },
+        _ => update_elsewhere(name, ctx, at, op, operand, pe),
+    }
+}
+
+/// What `update` does where `near` says nothing or the element is misaligned.
+#[inline(never)]
+fn update_elsewhere<T: Amo>(
+    name: Name,
+    ctx: Ctx,
+    at: *const T,
+    op: Op,
+    operand: T,
+    pe: c_int,
+) -> T {
     let s = state(name);
     let pe = s.pe(name, ctx, pe);
     let size = size_of::<T>();
@@ -116,11 +136,44 @@ pub unsafe fn compare_swap<T: Amo>(
     value: T,
     pe: c_int,
 ) -> T {
+    let size = size_of::<T>();
+    match near(ctx, dest.addr(), size, pe) {
+        // SAFETY: mapped for as many bytes, aligned.
+        Some(at) if at.addr() & (size - 1) == 0 => unsafe {
+            T::of(exchange(at, size, cond.bits(), value.bits()))
+        },
+        _ => compare_swap_elsewhere(name, ctx, dest, cond, value, pe),
+    }
+}
+
+/// What `compare_swap` does where `near` says nothing or the element is misaligned.
+#[inline(never)]
+fn compare_swap_elsewhere<T: Amo>(
+    name: Name,
+    ctx: Ctx,
+    dest: *mut T,
+    cond: T,
+    value: T,
+    pe: c_int,
+) -> T {
     let s = state(name);
     let pe = s.pe(name, ctx, pe);
     let size = size_of::<T>();
     let (cond, value) = (cond.bits(), value.bits());
-    /// The bits before.
+    let bits = match s.mapped(dest.addr(), size, pe) {
+        // SAFETY: mapped for as many bytes, aligned.
+        Some(at) if at.addr() & (size - 1) == 0 => unsafe { exchange(at, size, cond, value) },
+        _ => far::compare_swap(s, name, dest.addr(), (T::KIND, size), (cond, value), pe),
+    };
+    T::of(bits)
+}
+
+/// The bits before.
+///
+/// # Safety
+/// `at` is an element of `size` bytes, 4 or 8, aligned.
+#[inline(always)]
+unsafe fn exchange(at: *mut u8, size: usize, cond: u64, value: u64) -> u64 {
     fn before<B>(outcome: Result<B, B>) -> u64
     where
         u64: From<B>,
@@ -129,22 +182,16 @@ pub unsafe fn compare_swap<T: Amo>(
             Ok(bits) | Err(bits) => bits.into(),
         }
     }
-    let bits = match s.mapped(dest.addr(), size, pe) {
-        // SAFETY: mapped for as many bytes, aligned.
-        Some(at) if at.addr() & (size - 1) == 0 => unsafe {
-            match size {
-                4 => before((*at.cast::<AtomicU32>()).compare_exchange(
-                    cond as u32,
-                    value as u32,
-                    ORDER,
-                    ORDER,
-                )),
-                _ => before((*at.cast::<AtomicU64>()).compare_exchange(cond, value, ORDER, ORDER)),
+    // SAFETY: the caller's promise.
+    unsafe {
+        match size {
+            4 => {
+                let word = &*at.cast::<AtomicU32>();
+                before(word.compare_exchange(cond as u32, value as u32, ORDER, ORDER))
             }
-        },
-        _ => far::compare_swap(s, name, dest.addr(), (T::KIND, size), (cond, value), pe),
-    };
-    T::of(bits)
+            _ => before((*at.cast::<AtomicU64>()).compare_exchange(cond, value, ORDER, ORDER)),
+        }
+    }
 }
 
 /// A function that fetches, one that does not, and one that puts what it fetches into memory.
