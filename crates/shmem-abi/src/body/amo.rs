@@ -5,6 +5,7 @@ use crate::state::{near, state};
 use crate::types::{Ctx, Name};
 use core::ffi::c_int;
 use hpvm_abi::onesided::{Kind, Op};
+use hpvm_model::present;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// A type of the standard's tables of atomic operations.
@@ -194,6 +195,12 @@ unsafe fn exchange(at: *mut u8, size: usize, cond: u64, value: u64) -> u64 {
     }
 }
 
+/// Refuses null as the place of a value that is fetched.
+#[inline(always)]
+fn place<T>(name: Name, fetch: *mut T) {
+    present(name, "place for the value", fetch.cast(), size_of::<T>());
+}
+
 /// A function that fetches, one that does not, and one that puts what it fetches into memory.
 macro_rules! operations {
     ($($fetch:ident $update:ident $nbi:ident $op:ident),*) => {$(
@@ -216,6 +223,7 @@ macro_rules! operations {
             value: T,
             pe: c_int,
         ) {
+            place(name, fetch);
             // SAFETY: the program's place for the value.
             unsafe { fetch.write_unaligned(update(name, ctx, dest, Op::$op, value, pe)) }
         }
@@ -232,6 +240,7 @@ pub unsafe fn fetch<T: Amo>(name: Name, ctx: Ctx, source: *const T, pe: c_int) -
 
 #[inline(always)]
 pub unsafe fn fetch_nbi<T: Amo>(name: Name, ctx: Ctx, into: *mut T, source: *const T, pe: c_int) {
+    place(name, into);
     // SAFETY: the program's place for the value.
     unsafe { into.write_unaligned(fetch(name, ctx, source, pe)) }
 }
@@ -248,6 +257,7 @@ pub unsafe fn inc<T: Amo>(name: Name, ctx: Ctx, dest: *mut T, pe: c_int) {
 
 #[inline(always)]
 pub unsafe fn fetch_inc_nbi<T: Amo>(name: Name, ctx: Ctx, fetch: *mut T, dest: *mut T, pe: c_int) {
+    place(name, fetch);
     // SAFETY: the program's place for the value.
     unsafe { fetch.write_unaligned(fetch_inc(name, ctx, dest, pe)) }
 }
@@ -262,6 +272,7 @@ pub unsafe fn compare_swap_nbi<T: Amo>(
     value: T,
     pe: c_int,
 ) {
+    place(name, fetch);
     // SAFETY: the program's place for the value.
     unsafe { fetch.write_unaligned(compare_swap(name, ctx, dest, cond, value, pe)) }
 }

@@ -5,7 +5,7 @@ use crate::state::{bytes, near, state};
 use crate::types::{Ctx, Name};
 use core::ffi::c_int;
 use core::mem::MaybeUninit;
-use hpvm_model::copy;
+use hpvm_model::{copy, present};
 
 /// # Safety
 /// `source` is readable for `len` bytes; without `WAIT` until they are complete.
@@ -20,13 +20,13 @@ unsafe fn put_bytes<const WAIT: bool>(
     // SAFETY: mapped for `len` bytes; the caller's promise.
     unsafe {
         match near(ctx, dest, len, pe) {
-            Some(to) => copy(source, to, len),
-            None => put_elsewhere::<WAIT>(name, ctx, (dest, source), len, pe),
+            Some(to) if !source.is_null() => copy(source, to, len),
+            _ => put_elsewhere::<WAIT>(name, ctx, (dest, source), len, pe),
         }
     }
 }
 
-/// What `put_bytes` does where `near` says nothing.
+/// What `put_bytes` does where `near` says nothing, or where the source is null.
 ///
 /// # Safety
 /// That of `put_bytes`.
@@ -40,6 +40,7 @@ unsafe fn put_elsewhere<const WAIT: bool>(
 ) {
     let s = state(name);
     let pe = s.pe(name, ctx, pe);
+    present(name, "source", source, len);
     // SAFETY: mapped for `len` bytes; the caller's promise.
     unsafe {
         match s.mapped(dest, len, pe) {
@@ -62,13 +63,13 @@ unsafe fn get_bytes<const WAIT: bool>(
     // SAFETY: mapped for `len` bytes; the caller's promise.
     unsafe {
         match near(ctx, source, len, pe) {
-            Some(from) => copy(from, dest, len),
-            None => get_elsewhere::<WAIT>(name, ctx, (dest, source), len, pe),
+            Some(from) if !dest.is_null() => copy(from, dest, len),
+            _ => get_elsewhere::<WAIT>(name, ctx, (dest, source), len, pe),
         }
     }
 }
 
-/// What `get_bytes` does where `near` says nothing.
+/// What `get_bytes` does where `near` says nothing, or where the destination is null.
 ///
 /// # Safety
 /// That of `get_bytes`.
@@ -82,6 +83,7 @@ unsafe fn get_elsewhere<const WAIT: bool>(
 ) {
     let s = state(name);
     let pe = s.pe(name, ctx, pe);
+    present(name, "destination", dest, len);
     // SAFETY: mapped for `len` bytes; the caller's promise.
     unsafe {
         match s.mapped(source, len, pe) {
