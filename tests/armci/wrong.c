@@ -28,6 +28,39 @@ static void groups(void)
         armci_msg_group_barrier(&group);
 }
 
+/* Null in place of memory of this process. */
+static void nulls(void *there, void *mine, int other)
+{
+    void *null = NULL;
+    long one = 1;
+    int count[2] = { 8, 2 }, stride[1] = { 16 };
+    armci_giov_t vector = { .src_ptr_array = &null, .dst_ptr_array = &there, .bytes = 4, .ptr_array_len = 1 };
+    if (is("null_put"))
+        ARMCI_Put(null, there, 8, other);
+    if (is("null_get"))
+        ARMCI_NbGet(there, null, 8, other, NULL);
+    if (is("null_puts"))
+        ARMCI_PutS(null, stride, there, stride, count, 1, other);
+    if (is("null_gets"))
+        ARMCI_GetS(there, stride, null, stride, count, 1, other);
+    if (is("null_putv"))
+        ARMCI_PutV(&vector, 1, other);
+    if (is("null_acc"))
+        ARMCI_Acc(ARMCI_ACC_LNG, &one, null, there, 8, other);
+    if (is("null_accs"))
+        ARMCI_AccS(ARMCI_ACC_LNG, &one, null, stride, there, stride, count, 1, other);
+    if (is("null_accv"))
+        ARMCI_AccV(ARMCI_ACC_INT, &one, &vector, 1, other);
+    if (is("null_rmw"))
+        ARMCI_Rmw(ARMCI_SWAP_LONG, null, there, 1, other);
+    if (is("null_copy"))
+        ARMCI_Copy(null, mine, 8);
+    if (is("null_nothing")) {
+        ARMCI_Put(null, there, 0, other);
+        ARMCI_Copy(null, mine, 0);
+    }
+}
+
 int main(int argc, char **argv)
 {
     what = argc > 1 ? argv[1] : "";
@@ -73,6 +106,7 @@ int main(int argc, char **argv)
         ARMCI_Rmw(12, local, there, 1, other);
     if (is("aligned"))
         ARMCI_Rmw(ARMCI_FETCH_AND_ADD_LONG, local, there + 4, 1, other);
+    nulls(there, all[me], other);
     if (is("no_mutexes"))
         ARMCI_Lock(0, 0);
     ARMCI_Create_mutexes(2);

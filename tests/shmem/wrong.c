@@ -98,6 +98,35 @@ static void misuse_places(const char *what, long *heap)
         shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, own, 1);
 }
 
+/* Null in place of memory of this PE. */
+static void misuse_null(const char *what, long *heap)
+{
+    uint64_t *signal = (uint64_t *)heap + 8;
+    if (strcmp(what, "null_put") == 0)
+        shmem_putmem(heap, NULL, 24, n - 1);
+    if (strcmp(what, "null_get") == 0)
+        shmem_long_get_nbi(NULL, heap, 3, n - 1);
+    if (strcmp(what, "null_static") == 0)
+        shmem_long_get(NULL, &cell, 1, n - 1);
+    if (strcmp(what, "null_iput") == 0)
+        shmem_long_iput(heap, NULL, 1, 2, 3, n - 1);
+    if (strcmp(what, "null_iget") == 0)
+        shmem_long_iget(NULL, heap, 2, 1, 3, n - 1);
+    if (strcmp(what, "null_signal") == 0)
+        shmem_long_put_signal(heap, NULL, 3, signal, 1, SHMEM_SIGNAL_SET, n - 1);
+    if (strcmp(what, "null_fetch") == 0)
+        shmem_long_atomic_fetch_add_nbi(NULL, heap, 1, n - 1);
+    if (strcmp(what, "null_swap") == 0)
+        shmem_long_atomic_compare_swap_nbi(NULL, heap, 1, 1, n - 1);
+    if (strcmp(what, "null_reduce") == 0)
+        shmem_long_sum_reduce(SHMEM_TEAM_WORLD, heap, NULL, 1);
+    if (strcmp(what, "null_nothing") == 0) {
+        shmem_putmem(heap, NULL, 0, n - 1);
+        shmem_getmem(NULL, heap, 0, n - 1);
+        shmem_long_iput(heap, NULL, 1, 1, 0, n - 1);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 1 ? argv[1] : "";
@@ -135,6 +164,12 @@ int main(int argc, char **argv)
         shmem_long_broadcast(SHMEM_TEAM_WORLD, heap, heap, 1, n);
     if (strcmp(what, "set") == 0)
         shmem_barrier(0, 0, n + 1, &cell);
+    if (strcmp(what, "set_member") == 0)
+        shmem_barrier(n - 1, 0, 1, &cell);
+    if (strcmp(what, "check_wait") == 0)
+        shmem_long_wait_until(&local, SHMEM_CMP_EQ, 0);
+    if (strcmp(what, "check_signal") == 0)
+        shmem_signal_wait_until((uint64_t *)&local, SHMEM_CMP_EQ, 0);
     if (strcmp(what, "check_end") == 0)
         shmem_putmem(heap, heap, 65, 0);
     if (strcmp(what, "check_freed") == 0) {
@@ -147,5 +182,6 @@ int main(int argc, char **argv)
     misuse_locks(what, bytes);
     misuse_collectives(what, heap);
     misuse_places(what, heap);
+    misuse_null(what, heap);
     return end();
 }

@@ -80,6 +80,11 @@ impl Strided {
         self.levels[..self.used].iter().fold(1, |all, level| all.saturating_mul(level.times))
     }
 
+    /// Bytes of all runs, or more than any memory has.
+    pub fn bytes(&self) -> usize {
+        self.run.saturating_mul(self.runs())
+    }
+
     /// The first byte at the source, before which none lies, and the number of bytes from there to the last.
     pub fn source_span(&self) -> (isize, usize) {
         self.span(|level| level.source)

@@ -60,6 +60,20 @@ pub fn fail(name: Name, why: &str) -> ! {
     unsafe { (hpvm_entries_1.extra.fail)(line.as_ptr(), MPI_ERR_OTHER) }
 }
 
+/// Refuses null in the place of `len` bytes of this process.
+#[inline(always)]
+pub fn present(name: Name, what: &str, at: *const u8, len: usize) {
+    if at.is_null() && len != 0 {
+        absent(name, what, len);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn absent(name: Name, what: &str, len: usize) -> ! {
+    fail(name, &format!("the {what} is null; expected the address of {len} bytes"))
+}
+
 /// What an error code of a call means.
 pub fn text(code: c_int) -> String {
     let mut buffer = [0; MPI_MAX_ERROR_STRING as usize + 1];

@@ -11,7 +11,7 @@ mod table;
 mod wait;
 
 pub use copy::copy;
-pub use engine::{Name, done, fail, fits, models, mpi, onesided, started, text};
+pub use engine::{Name, done, fail, fits, models, mpi, onesided, present, started, text};
 pub use exit::at_exit;
 pub use holder::Holder;
 pub use hpvm_say::line as say;

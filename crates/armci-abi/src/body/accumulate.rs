@@ -5,7 +5,7 @@
 #![expect(clippy::too_many_arguments, reason = "as ARMCI has them")]
 
 use super::handle::{When, note};
-use super::transfer::length;
+use super::transfer::{SOURCE, length};
 use crate::races::Access;
 use crate::state::{State, There, state};
 use crate::types::{Handle, Name};
@@ -13,7 +13,7 @@ use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 use hpvm_abi::onesided::{Kind, Op, Update};
 use hpvm_armci::Element;
-use hpvm_model::{fail, onesided};
+use hpvm_model::{fail, onesided, present};
 
 /// Bytes that are multiplied at a time: they stay in a processor's own cache.
 const SCRATCH: usize = 16 * 1024;
@@ -223,6 +223,7 @@ pub unsafe fn add(
     sum.whole(name, len);
     let mut started = false;
     if len != 0 {
+        present(name, SOURCE, source.cast(), len);
         s.accesses(process, dest.addr(), len, Access::Update);
         let there = s.shared(name, process, dest.addr(), len);
         // SAFETY: the program's promises; `there` has as many bytes.

@@ -5,7 +5,7 @@ use crate::state::{There, state};
 use crate::types::{FETCH_AND_ADD, FETCH_AND_ADD_LONG, Name, SWAP, SWAP_LONG};
 use core::ffi::{c_int, c_void};
 use hpvm_abi::onesided::{Kind, Op};
-use hpvm_model::{fail, onesided};
+use hpvm_model::{fail, onesided, present};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Updates one number by the table; its bits before.
@@ -77,6 +77,7 @@ pub unsafe fn rmw(
             &format!("operation {op}; expected ARMCI_FETCH_AND_ADD (0) to ARMCI_SWAP_LONG (3)"),
         ),
     };
+    present(name, "local variable", local.cast(), if long { 8 } else { 4 });
     let swaps = matches!(op, SWAP | SWAP_LONG);
     // SAFETY: the program's variable, of the type that the operation names.
     unsafe {

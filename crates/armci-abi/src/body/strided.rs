@@ -4,14 +4,14 @@
 
 use super::accumulate::{Batch, Sum, add};
 use super::handle::{When, note};
-use super::transfer::{Way, bytes};
+use super::transfer::{SOURCE, Way, bytes};
 use crate::races::Access;
 use crate::state::{State, state};
 use crate::types::{Handle, Name};
 use core::ffi::{c_char, c_int, c_void};
 use hpvm_abi::onesided::Run;
 use hpvm_armci::{MAX_LEVELS, Strided};
-use hpvm_model::{copy, fail, onesided};
+use hpvm_model::{copy, fail, onesided, present};
 
 /// Runs that go to a call at a time: many enough for the call to cost little.
 const RUNS_PER_CALL: usize = 4096;
@@ -62,6 +62,7 @@ unsafe fn transfer(
         // SAFETY: the caller's promise.
         return unsafe { bytes(s, name, way, (local, remote), len, process, now) };
     }
+    present(name, way.local(), local, strided.bytes());
     let (low, len) = if way == Way::Put { strided.dest_span() } else { strided.source_span() };
     if s.races.is_some() {
         strided.for_each(|source, dest, len| {
@@ -176,6 +177,7 @@ unsafe fn add_strided(
             note(when, process, false);
             return 0;
         }
+        present(name, SOURCE, source.0.cast(), strided.bytes());
         let there = s.shared(name, process, dest.0.addr().wrapping_add_signed(low), len);
         let mut batch = Batch::new(s, name, sum, process, when.now());
         strided.for_each(|source_at, dest_at, len| {

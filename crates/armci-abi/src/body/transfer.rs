@@ -5,7 +5,7 @@ use crate::races::Access;
 use crate::state::{State, There, state};
 use crate::types::{Handle, Name};
 use core::ffi::{c_int, c_void};
-use hpvm_model::{copy, fail, onesided};
+use hpvm_model::{copy, fail, onesided, present};
 
 /// Which way bytes go.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,18 @@ impl Way {
             Way::Get => Access::Get,
         }
     }
+
+    /// What the memory of this process is, in words.
+    pub fn local(self) -> &'static str {
+        match self {
+            Way::Put => SOURCE,
+            Way::Get => "destination",
+        }
+    }
 }
+
+/// What bytes come from, in words.
+pub const SOURCE: &str = "source";
 
 /// A number of bytes that the program gives.
 #[inline(always)]
@@ -55,6 +66,7 @@ pub unsafe fn bytes(
     if len == 0 {
         return false;
     }
+    present(name, way.local(), local, len);
     s.accesses(process, remote, len, way.access());
     let there = s.there(name, process, remote, len);
     if there.mapped.is_null() {
@@ -187,6 +199,9 @@ pub unsafe fn put_flag(
 
 /// Copies inside of this process.
 pub unsafe fn copy_local(name: Name, source: *mut c_void, dest: *mut c_void, len: c_int) {
+    let len = length(name, len);
+    present(name, SOURCE, source.cast(), len);
+    present(name, "destination", dest.cast(), len);
     // SAFETY: the program's promises.
-    unsafe { copy(source.cast(), dest.cast(), length(name, len)) }
+    unsafe { copy(source.cast(), dest.cast(), len) }
 }

@@ -2,14 +2,14 @@
 
 use super::accumulate::{Batch, Sum};
 use super::handle::{When, note};
-use super::transfer::{Way, length};
+use super::transfer::{SOURCE, Way, length};
 use crate::races::Access;
 use crate::state::{State, state};
 use crate::types::{Giov, Handle, Name};
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 use hpvm_abi::onesided::Run;
-use hpvm_model::{copy, fail, onesided};
+use hpvm_model::{copy, fail, onesided, present};
 
 /// Runs that go to a call at a time.
 const RUNS_PER_CALL: usize = 4096;
@@ -97,6 +97,7 @@ unsafe fn move_vectors(
     unsafe {
         each(name, vectors, count, |source, dest, len| {
             let (local, remote) = if way == Way::Put { (source, dest) } else { (dest, source) };
+            present(name, way.local(), local, len);
             s.accesses(process, remote.addr(), len, way.access());
             let there = s.there(name, process, remote.addr(), len);
             if there.mapped.is_null() {
@@ -134,6 +135,7 @@ unsafe fn add_vectors(
     unsafe {
         each(name, vectors, count, |source, dest, len| {
             sum.whole(name, len);
+            present(name, SOURCE, source, len);
             s.accesses(process, dest.addr(), len, Access::Update);
             let there = s.shared(name, process, dest.addr(), len);
             batch.add(source, &there, len);

@@ -1,10 +1,11 @@
 //! Atomic memory operations (section 9.7): the processor's where memory is mapped.
 
 use crate::far;
-use crate::state::state;
+use crate::state::{near, state};
 use crate::types::{Ctx, Name};
 use core::ffi::c_int;
 use hpvm_abi::onesided::{Kind, Op};
+use hpvm_model::present;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// A type of the standard's tables of atomic operations.
@@ -94,6 +95,26 @@ pub(super) fn update<T: Amo>(
     operand: T,
     pe: c_int,
 ) -> T {
+    let size = size_of::<T>();
+    match near(ctx, at.addr(), size, pe) {
+        // SAFETY: mapped for as many bytes, aligned.
+        Some(at) if at.addr() & (size - 1) == 0 => unsafe {
+            T::of(processor(at, size, op, operand.bits()))
+        },
+        _ => update_elsewhere(name, ctx, at, op, operand, pe),
+    }
+}
+
+/// What `update` does where `near` says nothing or the element is misaligned.
+#[inline(never)]
+fn update_elsewhere<T: Amo>(
+    name: Name,
+    ctx: Ctx,
+    at: *const T,
+    op: Op,
+    operand: T,
+    pe: c_int,
+) -> T {
     let s = state(name);
     let pe = s.pe(name, ctx, pe);
     let size = size_of::<T>();
@@ -116,11 +137,44 @@ pub unsafe fn compare_swap<T: Amo>(
     value: T,
     pe: c_int,
 ) -> T {
+    let size = size_of::<T>();
+    match near(ctx, dest.addr(), size, pe) {
+        // SAFETY: mapped for as many bytes, aligned.
+        Some(at) if at.addr() & (size - 1) == 0 => unsafe {
+            T::of(exchange(at, size, cond.bits(), value.bits()))
+        },
+        _ => compare_swap_elsewhere(name, ctx, dest, cond, value, pe),
+    }
+}
+
+/// What `compare_swap` does where `near` says nothing or the element is misaligned.
+#[inline(never)]
+fn compare_swap_elsewhere<T: Amo>(
+    name: Name,
+    ctx: Ctx,
+    dest: *mut T,
+    cond: T,
+    value: T,
+    pe: c_int,
+) -> T {
     let s = state(name);
     let pe = s.pe(name, ctx, pe);
     let size = size_of::<T>();
     let (cond, value) = (cond.bits(), value.bits());
-    /// The bits before.
+    let bits = match s.mapped(dest.addr(), size, pe) {
+        // SAFETY: mapped for as many bytes, aligned.
+        Some(at) if at.addr() & (size - 1) == 0 => unsafe { exchange(at, size, cond, value) },
+        _ => far::compare_swap(s, name, dest.addr(), (T::KIND, size), (cond, value), pe),
+    };
+    T::of(bits)
+}
+
+/// The bits before.
+///
+/// # Safety
+/// `at` is an element of `size` bytes, 4 or 8, aligned.
+#[inline(always)]
+unsafe fn exchange(at: *mut u8, size: usize, cond: u64, value: u64) -> u64 {
     fn before<B>(outcome: Result<B, B>) -> u64
     where
         u64: From<B>,
@@ -129,22 +183,22 @@ pub unsafe fn compare_swap<T: Amo>(
             Ok(bits) | Err(bits) => bits.into(),
         }
     }
-    let bits = match s.mapped(dest.addr(), size, pe) {
-        // SAFETY: mapped for as many bytes, aligned.
-        Some(at) if at.addr() & (size - 1) == 0 => unsafe {
-            match size {
-                4 => before((*at.cast::<AtomicU32>()).compare_exchange(
-                    cond as u32,
-                    value as u32,
-                    ORDER,
-                    ORDER,
-                )),
-                _ => before((*at.cast::<AtomicU64>()).compare_exchange(cond, value, ORDER, ORDER)),
+    // SAFETY: the caller's promise.
+    unsafe {
+        match size {
+            4 => {
+                let word = &*at.cast::<AtomicU32>();
+                before(word.compare_exchange(cond as u32, value as u32, ORDER, ORDER))
             }
-        },
-        _ => far::compare_swap(s, name, dest.addr(), (T::KIND, size), (cond, value), pe),
-    };
-    T::of(bits)
+            _ => before((*at.cast::<AtomicU64>()).compare_exchange(cond, value, ORDER, ORDER)),
+        }
+    }
+}
+
+/// Refuses null as the place of a value that is fetched.
+#[inline(always)]
+fn place<T>(name: Name, fetch: *mut T) {
+    present(name, "place for the value", fetch.cast(), size_of::<T>());
 }
 
 /// A function that fetches, one that does not, and one that puts what it fetches into memory.
@@ -169,6 +223,7 @@ macro_rules! operations {
             value: T,
             pe: c_int,
         ) {
+            place(name, fetch);
             // SAFETY: the program's place for the value.
             unsafe { fetch.write_unaligned(update(name, ctx, dest, Op::$op, value, pe)) }
         }
@@ -185,6 +240,7 @@ pub unsafe fn fetch<T: Amo>(name: Name, ctx: Ctx, source: *const T, pe: c_int) -
 
 #[inline(always)]
 pub unsafe fn fetch_nbi<T: Amo>(name: Name, ctx: Ctx, into: *mut T, source: *const T, pe: c_int) {
+    place(name, into);
     // SAFETY: the program's place for the value.
     unsafe { into.write_unaligned(fetch(name, ctx, source, pe)) }
 }
@@ -201,6 +257,7 @@ pub unsafe fn inc<T: Amo>(name: Name, ctx: Ctx, dest: *mut T, pe: c_int) {
 
 #[inline(always)]
 pub unsafe fn fetch_inc_nbi<T: Amo>(name: Name, ctx: Ctx, fetch: *mut T, dest: *mut T, pe: c_int) {
+    place(name, fetch);
     // SAFETY: the program's place for the value.
     unsafe { fetch.write_unaligned(fetch_inc(name, ctx, dest, pe)) }
 }
@@ -215,6 +272,7 @@ pub unsafe fn compare_swap_nbi<T: Amo>(
     value: T,
     pe: c_int,
 ) {
+    place(name, fetch);
     // SAFETY: the program's place for the value.
     unsafe { fetch.write_unaligned(compare_swap(name, ctx, dest, cond, value, pe)) }
 }

@@ -29,7 +29,9 @@ fn team(s: &'static State, name: Name, start: c_int, log: c_int, size: c_int) ->
         return team;
     }
     let Some(me) = members.iter().position(|pe| *pe as usize == s.me) else {
-        fail(name, &format!("PE {} calls, which is not in the active set {set:?}", s.me));
+        let Strided { start, stride, size } = set;
+        let shown = format!("start {start}, stride {stride}, size {size}");
+        fail(name, &format!("PE {} calls, which is not in the active set with {shown}", s.me));
     };
     let comm = communicator(s, name, &members, (start ^ log << 5 ^ size << 10) & 0x7fff);
     let made = Arc::new(TeamObject { comm, members: members.into(), me, num_contexts: 0 });

@@ -5,7 +5,7 @@ use crate::state::{State, state};
 use crate::types::{Ctx, Name};
 use core::ffi::{c_int, c_void};
 use hpvm_abi::onesided::Run;
-use hpvm_model::{copy, fail};
+use hpvm_model::{copy, fail, present};
 
 /// Blocks in bytes: how many, how long, and how far apart at the other PE and here.
 #[derive(Clone, Copy)]
@@ -43,6 +43,8 @@ unsafe fn transfer(
     if b.count == 0 || b.len == 0 {
         return;
     }
+    let what = if puts { "source" } else { "destination" };
+    present(name, what, near, b.len.saturating_mul(b.count));
     let span = b.there.saturating_mul(b.count - 1).saturating_add(b.len);
     let local = |i: usize| near.wrapping_add(i * b.here);
     let Some(base) = s.mapped(far_side, span, pe) else {

@@ -1,7 +1,7 @@
 //! Waiting for memory of our own to change (section 9.10).
 
 use crate::races;
-use crate::state::state;
+use crate::state::{bytes, state};
 use crate::types::Name;
 use core::ffi::c_int;
 use hpvm_model::{block, done, fail, onesided};
@@ -49,7 +49,8 @@ impl<T: Word> Variables<T> {
         status: *const c_int,
         cmp: c_int,
     ) -> Variables<T> {
-        races::heard(state(name));
+        let s = state(name);
+        races::heard(s);
         if !(1..=6).contains(&cmp) {
             fail(name, &format!("cmp is {cmp}; expected one of SHMEM_CMP_EQ, NE, GT, LE, LT, GE"));
         }
@@ -61,6 +62,9 @@ impl<T: Word> Variables<T> {
                     "the variable at {at:p} is null or misaligned; expected a multiple of {size}"
                 ),
             );
+        }
+        if s.checks && count > 0 {
+            s.symmetric(name, at.addr(), bytes::<T>(count));
         }
         Variables { at, count, status, cmp }
     }
