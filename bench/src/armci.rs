@@ -2,7 +2,7 @@
 //! both, alternately.
 
 use crate::error::BenchError;
-use crate::evaluate::LIMIT;
+use crate::evaluate::TIME_LIMIT;
 use crate::machine::Machine;
 use crate::peers::compile;
 use crate::show::show;
@@ -45,8 +45,9 @@ fn measure(plan: &Plan) -> Result<Report, BenchError> {
     let rounds = versus::rounds(plan.repeat, plan.quick);
     let budget = if plan.quick { "0.02" } else { "0.2" };
     let args = ["--budget".to_owned(), budget.to_owned()];
-    let points =
-        |target: &Target| Ok(target.run(2, &args, LIMIT)?.with_results(&target.program)?.points);
+    let points = |target: &Target| {
+        Ok(target.run(2, &args, TIME_LIMIT)?.with_results(&target.program)?.points)
+    };
     let mut ours = || points(&plan.target);
     let mut theirs = peer.as_ref().ok().map(|peer| || points(peer));
     let other = theirs.as_mut().map(|run| Side { name: "ARMCI-MPI", run });

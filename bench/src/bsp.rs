@@ -1,7 +1,7 @@
 //! `hpvm bench bsp`: the parameters of the BSP machine, p, l and g, as hpvmbsp's supersteps give them.
 
 use crate::error::BenchError;
-use crate::evaluate::LIMIT;
+use crate::evaluate::TIME_LIMIT;
 use crate::machine::Machine;
 use crate::out::{out, outln};
 use crate::progress::Progress;
@@ -66,7 +66,8 @@ fn measure(plan: &Plan) -> Result<Report, BenchError> {
     let (mut header, mut points) = (None, Vec::new());
     for ranks in &plan.ranks {
         progress.step(&format!("supersteps, {ranks} processes"));
-        let output = plan.target.run(*ranks, &args, LIMIT)?.with_results(&plan.target.program)?;
+        let output =
+            plan.target.run(*ranks, &args, TIME_LIMIT)?.with_results(&plan.target.program)?;
         header = header.or(output.header);
         points.extend(output.points);
     }

@@ -17,7 +17,7 @@ use std::process::Command;
 use std::time::Duration;
 
 /// A run that takes longer is broken: the time per size is bounded by the program itself.
-pub(crate) const LIMIT: Duration = Duration::from_secs(300);
+pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(300);
 /// Launches of which a start-up time is the median.
 const STARTS: u32 = 5;
 
@@ -228,7 +228,7 @@ fn measure(plan: &Plan, steps: &[Step]) -> Result<Report, BenchError> {
     let mut progress = Progress::new(steps.len() as u64 + u64::from(floor));
     for step in steps {
         progress.step(&format!("{}, {} ranks", step.args.first().map_or("", |s| s), step.ranks));
-        let mut output = plan.target.run(step.ranks, &step.args, LIMIT)?;
+        let mut output = plan.target.run(step.ranks, &step.args, TIME_LIMIT)?;
         // Start-up is timed from outside.
         if step.part != What::Startup {
             output = output.with_results(&plan.target.program)?;
@@ -269,7 +269,7 @@ fn measure_floor(plan: &Plan, report: &mut Report, progress: &Progress) -> Resul
         progress.say(&format!("left out: {error}"));
         return Ok(());
     }
-    match run_command(Command::new(&plan.floor), "hpvmfloor", LIMIT) {
+    match run_command(Command::new(&plan.floor), "hpvmfloor", TIME_LIMIT) {
         Ok(output) => report.floor = output.points,
         Err(BenchError::Interrupted) => return Err(BenchError::Interrupted),
         Err(error) if plan.what == What::Floor => return Err(error),

@@ -1,7 +1,7 @@
 //! `hpvm bench --hosts`: the papers' figures of a network, between the hosts that were named.
 
 use crate::error::BenchError;
-use crate::evaluate::{self, LIMIT};
+use crate::evaluate::{self, TIME_LIMIT};
 use crate::machine::Machine;
 use crate::out::outln;
 use crate::papers::{self, Figure, Quantity};
@@ -72,7 +72,7 @@ fn measure(plan: &Plan) -> Result<Report, BenchError> {
         target.launch_args.extend(spread(hosts, each, neighbours));
         let args: Vec<String> =
             args.split_whitespace().chain(pace.split(' ')).map(str::to_owned).collect();
-        let output = target.run(ranks, &args, LIMIT)?.with_results(&target.program)?;
+        let output = target.run(ranks, &args, TIME_LIMIT)?.with_results(&target.program)?;
         header = header.take().or(output.header);
         Ok::<_, BenchError>(output.points)
     };

@@ -1,7 +1,7 @@
 //! `hpvm bench portals`: puts and gets of Portals between two processes beside MPI's messages of the same lengths, alternately.
 
 use crate::error::BenchError;
-use crate::evaluate::LIMIT;
+use crate::evaluate::TIME_LIMIT;
 use crate::machine::Machine;
 use crate::out::{out, outln};
 use crate::record::Record;
@@ -56,7 +56,7 @@ fn measure(plan: &Plan) -> Result<Report, BenchError> {
     let budget = if plan.quick { "0.03" } else { "0.15" };
     let points = |name: &str| {
         let args = [name, "--budget", budget].map(str::to_owned);
-        Ok(plan.target.run(2, &args, LIMIT)?.with_results(&plan.target.program)?.points)
+        Ok(plan.target.run(2, &args, TIME_LIMIT)?.with_results(&plan.target.program)?.points)
     };
     let (mut portals, mut mpi) = (|| points("portals"), || points("mpi"));
     let first = Side { name: "portals", run: &mut portals };

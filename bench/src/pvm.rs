@@ -1,7 +1,7 @@
 //! `hpvm bench pvm`: messages of PVM between two tasks; where PVM 3.4 of others is installed, the same program on both, alternately.
 
 use crate::error::BenchError;
-use crate::evaluate::LIMIT;
+use crate::evaluate::TIME_LIMIT;
 use crate::machine::Machine;
 use crate::show::show;
 use crate::target::{self, prepend};
@@ -42,7 +42,7 @@ fn measure(plan: &Plan) -> Result<Report, BenchError> {
     let mut ours = || {
         let mut command = command(plan);
         command.env("PVM_VMID", format!("bench-{}", std::process::id()));
-        Ok(target::run_command(command, "hpvmpvm on hpvm", LIMIT)?
+        Ok(target::run_command(command, "hpvmpvm on hpvm", TIME_LIMIT)?
             .with_results(&plan.program)?
             .points)
     };
@@ -50,7 +50,7 @@ fn measure(plan: &Plan) -> Result<Report, BenchError> {
         || {
             let mut command = command(plan);
             set(&mut command, &peer.root, &peer.lib, &peer.folder);
-            Ok(target::run_command(command, "hpvmpvm on PVM", LIMIT)?
+            Ok(target::run_command(command, "hpvmpvm on PVM", TIME_LIMIT)?
                 .with_results(&plan.program)?
                 .points)
         }

@@ -14,7 +14,7 @@ use std::process::Command;
 use std::time::Duration;
 
 /// The longest case takes seconds; on a loaded machine, with many ranks, minutes.
-const LIMIT: Duration = Duration::from_secs(600);
+const TIME_LIMIT: Duration = Duration::from_secs(600);
 
 /// One input of an application.
 #[derive(Debug)]
@@ -236,7 +236,7 @@ fn one(plan: &Plan, point: &mut Point) -> Result<(), BenchError> {
     command.arg(plan.apps.join(&point.program)).args(arguments.split(' '));
     command.envs(plan.target.env.iter().map(|(name, value)| (name, value)));
     let shown = format!("mpirun -n {} {} {arguments}", point.ranks, point.program);
-    let text = capture(command, &shown, LIMIT)?.text;
+    let text = capture(command, &shown, TIME_LIMIT)?.text;
     let wrong = |reason: &str| BenchError::BadLine {
         command: shown.clone(),
         line: text.lines().last().unwrap_or_default().to_owned(),

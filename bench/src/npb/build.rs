@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 /// A benchmark compiles in seconds; a compiler that waits for something is ended.
-const LIMIT: Duration = Duration::from_secs(600);
+const TIME_LIMIT: Duration = Duration::from_secs(600);
 
 /// Compilers for MPI.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ pub fn own_wrappers(bin: &Path) -> Result<Wrappers, BenchError> {
         let mut command = Command::new(wrapper);
         command.arg("--version");
         let shown = format!("{} --version", wrapper.display());
-        capture(command, &shown, LIMIT).map_err(|e| BenchError::Argument {
+        capture(command, &shown, TIME_LIMIT).map_err(|e| BenchError::Argument {
             token: wrapper.display().to_string(),
             reason: format!("it finds no compiler ({advice}): {e}"),
         })?;
@@ -90,7 +90,7 @@ impl Built {
                 .arg(&lower)
                 .arg(format!("CLASS={class}"))
                 .current_dir(self.work.path());
-            capture(command, &format!("make {lower} CLASS={class}"), LIMIT)?;
+            capture(command, &format!("make {lower} CLASS={class}"), TIME_LIMIT)?;
         }
         if program.is_file() {
             return Ok(program);

@@ -26,7 +26,7 @@ const IN_C: &str = "IS";
 pub const CLASSES: [&str; 6] = ["S", "W", "A", "B", "C", "D"];
 
 /// A class D benchmark on few ranks may take an hour; what takes longer is not for this table.
-const LIMIT: Duration = Duration::from_secs(2 * 3600);
+const TIME_LIMIT: Duration = Duration::from_secs(2 * 3600);
 
 /// What `hpvm bench npb` was asked to do.
 #[derive(Debug)]
@@ -173,7 +173,7 @@ fn one(
     command.args(&target.launch_args).args(["-n", &ranks.to_string()]).arg(program);
     command.envs(target.env.iter().map(|(k, v)| (k, v)));
     let shown = format!("{} -n {ranks} {benchmark}.{class}", target.name);
-    let captured = capture(command, &shown, LIMIT)?;
+    let captured = capture(command, &shown, TIME_LIMIT)?;
     let found = output::read(&captured.text).map_err(|reason| BenchError::BadLine {
         command: shown,
         line: captured.text.lines().last().unwrap_or_default().to_owned(),

@@ -2,7 +2,7 @@
 
 use super::data::{self, OWN, Point, Settings};
 use crate::error::BenchError;
-use crate::evaluate::LIMIT;
+use crate::evaluate::TIME_LIMIT;
 use crate::target::{Output, Target};
 use std::path::PathBuf;
 
@@ -97,7 +97,7 @@ impl Context {
     /// Runs `program` with `args` on so many ranks.
     pub fn run(&self, target: &Target, ranks: u32, args: &str) -> Result<Output, BenchError> {
         let args: Vec<String> = args.split_whitespace().map(str::to_owned).collect();
-        target.run(ranks, &args, LIMIT)
+        target.run(ranks, &args, TIME_LIMIT)
     }
 
     /// All jobs by turns, as often as there are launches.

@@ -25,7 +25,7 @@ use std::time::Duration;
 use subjects::Subject;
 
 /// A run that takes longer is broken: its time is bounded by the program itself.
-const LIMIT: Duration = Duration::from_secs(60);
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 /// The most bytes of a result of one rank that are measured.
 const MOST_BYTES: i64 = 4 << 20;
 
@@ -223,7 +223,7 @@ impl Session<'_> {
         for mode in (subject.modes)(ranks) {
             self.progress.step(&format!("{name}, {ranks} ranks, {shown}"));
             let args = [mode, "--budget", &budget, "--sizes", &sizes.join(",")].map(str::to_owned);
-            let output = target.run(ranks, &args, LIMIT)?;
+            let output = target.run(ranks, &args, TIME_LIMIT)?;
             times.extend(output.points.iter().map(|point| {
                 let us = match point.unit.as_str() {
                     // A megabyte a second is a byte a microsecond.

@@ -7,7 +7,7 @@
 //! it finds is a hint: either way is right, and only one is fast.
 
 /// Long packets from one look to the next: a look reads a cache line of each rank.
-const LOOK_EVERY: u32 = 16;
+const PACKETS_PER_LOOK: u32 = 16;
 /// So many looks in a row have to find a processor for each rank that is awake. Ranks that take turns sleep for
 /// moments, too.
 const FITTING_LOOKS: u32 = 16;
@@ -46,7 +46,7 @@ impl Turns {
     #[inline(always)]
     pub(crate) fn look_is_due(&mut self) -> bool {
         self.packets += 1;
-        self.packets >= LOOK_EVERY && self.processors > 0
+        self.packets >= PACKETS_PER_LOOK && self.processors > 0
     }
 
     /// So many ranks are awake, the sender among them. Returns the new answer of [`Turns::are_taken`] when it
@@ -73,22 +73,22 @@ mod tests {
     fn ranks_that_sleep_take_no_turns() {
         let mut turns = Turns::new(16, 2);
         assert!(turns.are_taken());
-        assert_eq!(packets(&mut turns, LOOK_EVERY * FITTING_LOOKS - 1, 2), []);
+        assert_eq!(packets(&mut turns, PACKETS_PER_LOOK * FITTING_LOOKS - 1, 2), []);
         assert_eq!(packets(&mut turns, 1, 2), [false]);
         assert!(!turns.are_taken());
         // A third one wakes, and sleeps again.
-        assert_eq!(packets(&mut turns, LOOK_EVERY, 3), [true]);
-        assert_eq!(packets(&mut turns, LOOK_EVERY * (FITTING_LOOKS - 1), 2), []);
+        assert_eq!(packets(&mut turns, PACKETS_PER_LOOK, 3), [true]);
+        assert_eq!(packets(&mut turns, PACKETS_PER_LOOK * (FITTING_LOOKS - 1), 2), []);
         assert!(turns.are_taken());
-        assert_eq!(packets(&mut turns, LOOK_EVERY, 1), [false]);
+        assert_eq!(packets(&mut turns, PACKETS_PER_LOOK, 1), [false]);
     }
 
     #[test]
     fn ranks_that_sleep_for_moments_do() {
         let mut turns = Turns::new(4, 2);
         for _ in 0..1000 {
-            assert_eq!(packets(&mut turns, LOOK_EVERY * (FITTING_LOOKS - 1), 2), []);
-            assert_eq!(packets(&mut turns, LOOK_EVERY, 4), []);
+            assert_eq!(packets(&mut turns, PACKETS_PER_LOOK * (FITTING_LOOKS - 1), 2), []);
+            assert_eq!(packets(&mut turns, PACKETS_PER_LOOK, 4), []);
         }
         assert!(turns.are_taken());
     }

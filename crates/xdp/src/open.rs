@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const ADDRESSES: u32 = 16;
 /// The queue whose frames are taken. Those of other queues are the kernel's, and come by the UDP socket.
 const QUEUE: u32 = 0;
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Why an interface can't be used: in one word, as other programs show it, and for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,7 +129,7 @@ fn open_free(interface: u32, mode: Mode, shares: Shares, patience: Duration) -> 
     loop {
         match open_once(interface, mode, shares) {
             Err(error) if is_taken(&error) && Instant::now() < end => {
-                std::thread::sleep(LOOK_EVERY);
+                std::thread::sleep(POLL_INTERVAL);
             }
             opened => return opened,
         }

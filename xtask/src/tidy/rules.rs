@@ -32,6 +32,24 @@ const UNFINISHED: [(&str, &str); 3] = [
     ("dbg!", "remove it"),
 ];
 
+/// Names of constants that say neither what they bound nor in what unit: `FRAME_BYTES_MAX` does.
+const VAGUE: [&str; 14] = [
+    "EVERY",
+    "FEW",
+    "KEPT",
+    "LARGEST",
+    "LEAST",
+    "LIMIT",
+    "LONGEST",
+    "LOOK",
+    "LOOK_EVERY",
+    "MANY",
+    "MOST",
+    "PATIENCE",
+    "SHORT",
+    "SHOWN",
+];
+
 const ORDERINGS: [&str; 5] = [
     "Ordering::Relaxed",
     "Ordering::Acquire",
@@ -86,6 +104,11 @@ fn check_rust(path: &Path, lines: &[Line], add: &mut impl FnMut(usize, String)) 
         if line.test {
             continue;
         }
+        if let Some(name) =
+            constant(&line.code).filter(|name| VAGUE.contains(name) && !is_test_file(path))
+        {
+            add(i, format!("a constant `{name}`: say what it bounds, as in `FRAME_BYTES_MAX`"));
+        }
         if let Some((word, advice)) = words(&PRINTS, line).filter(|_| in_crates) {
             add(i, format!("`{word}` in a crate of a library: {advice}"));
         }
@@ -102,6 +125,15 @@ fn check_rust(path: &Path, lines: &[Line], add: &mut impl FnMut(usize, String)) 
             );
         }
     }
+}
+
+/// The name of a module's constant; those inside a function are read beside their use.
+fn constant(code: &str) -> Option<&str> {
+    let code = code.strip_prefix("pub").map_or(code, |rest| match rest.split_once(") ") {
+        Some((scope, rest)) if scope.starts_with('(') => rest,
+        _ => rest.trim_start(),
+    });
+    code.strip_prefix("const ")?.split(':').next()
 }
 
 /// The crate in `crates` of which a file is code, not a test.
@@ -194,6 +226,20 @@ mod tests {
     fn unfinished_work_is_found_everywhere() {
         one("cli/src/main.rs", "todo!()", "cli/src/main.rs:1: `todo!`");
         one("crates/fm/tests/a.rs", "dbg!(x)", "crates/fm/tests/a.rs:1: `dbg!`");
+    }
+
+    #[test]
+    fn constants_say_what_they_bound() {
+        let path = "crates/shm/src/ring.rs";
+        for text in
+            ["const FEW: u32 = 4;", "pub const FEW: u32 = 4;", "pub(super) const FEW: u32 = 4;"]
+        {
+            one(path, text, "crates/shm/src/ring.rs:1: a constant `FEW`");
+        }
+        for text in ["const FEW_PEERS: u32 = 4;", "    const FEW: u32 = 4;", "let few = FEW;"] {
+            assert_eq!(found(path, text), Vec::<String>::new());
+        }
+        assert_eq!(found("crates/shm/tests/a.rs", "const FEW: u32 = 4;"), Vec::<String>::new());
     }
 
     #[test]

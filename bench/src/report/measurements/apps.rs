@@ -13,7 +13,7 @@ use std::process::Command;
 use std::time::Duration;
 
 /// A scaling run of minutes is left to the applications' own pages.
-const LIMIT: Duration = Duration::from_secs(300);
+const TIME_LIMIT: Duration = Duration::from_secs(300);
 
 /// How an application ends that does not have what it is asked for (docs/apps).
 const WRONG_ARGUMENTS: &str = "exit status: 2";
@@ -105,7 +105,7 @@ impl Apps {
         let mut command = Command::new(&target.mpirun);
         command.args(&target.launch_args).args(["-n", &ranks.to_string()]).arg(program);
         command.args(args.split_whitespace()).envs(target.env.iter().map(|(k, v)| (k, v)));
-        capture(command, &format!("{} {args}", program.display()), LIMIT)
+        capture(command, &format!("{} {args}", program.display()), TIME_LIMIT)
     }
 
     fn one(

@@ -2,7 +2,7 @@
 
 use super::Measurement;
 use crate::error::BenchError;
-use crate::evaluate::LIMIT;
+use crate::evaluate::TIME_LIMIT;
 use crate::report::context::Context;
 use crate::report::data::{self, Data, FLOOR, Point};
 use crate::table;
@@ -72,7 +72,7 @@ impl Measurement for Floor {
         let mut points = Vec::new();
         let mut command = Command::new(context.programs.join("hpvmfloor"));
         command.args(["all", "raw"]);
-        let output = run_command(command, "hpvmfloor", LIMIT)?;
+        let output = run_command(command, "hpvmfloor", TIME_LIMIT)?;
         data::add(&mut points, FLOOR, output.points);
         if let Ok(program) = context.program("tcpfloor") {
             for (mode, op) in [("ping", "latency"), ("stream", "bandwidth")] {

@@ -14,7 +14,7 @@ use crate::job::{JobId, Outcome, OutcomeKind};
 use crate::time::Stamp;
 
 /// Never in this test: silence is not what it is about.
-const LIMIT: u64 = 1 << 40;
+const SILENCE_LIMIT: u64 = 1 << 40;
 const NOW: Stamp = Stamp(1000);
 
 /// Random numbers (splitmix64).
@@ -230,7 +230,7 @@ impl World {
         let Ok(news) = self.server.report(&report, NOW, 10) else { return };
         for id in news {
             let attempt = self.attempt(id);
-            if let Standing::Ended(outcome, _) = self.server.standing(attempt, NOW, LIMIT) {
+            if let Standing::Ended(outcome, _) = self.server.standing(attempt, NOW, SILENCE_LIMIT) {
                 let row = self.rows.get_mut(&id).expect("a row");
                 assert!(row.end.is_none(), "job {id} ends twice");
                 *row = Row { end: Some(outcome), restarts: row.restarts, ..Row::default() };

@@ -29,7 +29,7 @@ pub const ON_WORD: u32 = 2;
 
 /// Capacities are powers of two between these: a page, and what a message can have.
 const SMALLEST: u64 = 4096;
-const LARGEST: u64 = 1 << 40;
+const SEGMENT_BYTES_MAX: u64 = 1 << 40;
 
 /// A mapped segment.
 pub struct Segment {
@@ -55,7 +55,7 @@ impl Segment {
     /// # Errors
     /// It has not, or it could be made smaller under us.
     pub fn attach(file: &OwnedFd, capacity: u64) -> io::Result<Segment> {
-        let fit = (SMALLEST..=LARGEST).contains(&capacity) && capacity.is_power_of_two();
+        let fit = (SMALLEST..=SEGMENT_BYTES_MAX).contains(&capacity) && capacity.is_power_of_two();
         // SAFETY: a structure of numbers, which the system call fills.
         let size = unsafe {
             let mut about: libc::stat = std::mem::zeroed();

@@ -43,11 +43,11 @@ pub unsafe fn abi_set_fortran_info(info: MPI_Info) -> c_int {
                 return Err(wrong(Class::Abi, text));
             }
         }
-        let mut place = FORTRAN.lock().unwrap_or_else(PoisonError::into_inner);
-        if place.is_some() {
+        let mut fortran = FORTRAN.lock().unwrap_or_else(PoisonError::into_inner);
+        if fortran.is_some() {
             return Err(wrong(Class::Abi, "the Fortran information has been set already"));
         }
-        *place = Some(told);
+        *fortran = Some(told);
         Ok(())
     })
 }
@@ -65,22 +65,22 @@ pub unsafe fn abi_get_fortran_info(info: *mut MPI_Info) -> c_int {
 
 /// Sizes that a Fortran `LOGICAL` may have: 1, 2, 4, 8 and 16 bytes.
 const LOGICALS: usize = 5;
-const LARGEST: usize = 1 << (LOGICALS - 1);
+const LOGICAL_BYTES_MAX: usize = 1 << (LOGICALS - 1);
 
 /// The bytes of true and false.
 #[derive(Clone, Copy)]
 struct Booleans {
-    yes: [u8; LARGEST],
-    no: [u8; LARGEST],
+    yes: [u8; LOGICAL_BYTES_MAX],
+    no: [u8; LOGICAL_BYTES_MAX],
 }
 
 /// By the binary logarithm of the size.
 static BOOLEANS: Mutex<[Option<Booleans>; LOGICALS]> = Mutex::new([None; LOGICALS]);
 
 /// Index in `BOOLEANS` of a size.
-fn place_of(logical_size: c_int) -> Result<usize> {
-    let place = (0..LOGICALS).find(|n| 1 << n == logical_size);
-    place.ok_or_else(|| {
+fn index_of(logical_size: c_int) -> Result<usize> {
+    let index = (0..LOGICALS).find(|n| 1 << n == logical_size);
+    index.ok_or_else(|| {
         let text = format!("logical_size is {logical_size}; expected 1, 2, 4, 8 or 16");
         wrong(Class::Arg, text)
     })
@@ -92,29 +92,29 @@ pub unsafe fn abi_set_fortran_booleans(
     logical_false: *mut c_void,
 ) -> c_int {
     anywhere("MPI_Abi_set_fortran_booleans", || {
-        let place = place_of(logical_size)?;
+        let index = index_of(logical_size)?;
         out("logical_true", logical_true)?;
         out("logical_false", logical_false)?;
-        let mut told = Booleans { yes: [0; LARGEST], no: [0; LARGEST] };
-        // SAFETY: the program vouches for `logical_size` bytes, which is at most `LARGEST`.
+        let mut told = Booleans { yes: [0; LOGICAL_BYTES_MAX], no: [0; LOGICAL_BYTES_MAX] };
+        // SAFETY: the program vouches for `logical_size` bytes, which is at most `LOGICAL_BYTES_MAX`.
         unsafe {
-            let n = 1 << place;
+            let n = 1 << index;
             core::ptr::copy_nonoverlapping(logical_true.cast(), told.yes.as_mut_ptr(), n);
             core::ptr::copy_nonoverlapping(logical_false.cast(), told.no.as_mut_ptr(), n);
         }
         // Reductions take 0 for false and write 1 for true, which every compiler reads as true
         // whose own truth is odd: those that test the lowest bit, and those that test for 0.
-        let lowest = if cfg!(target_endian = "big") { (1 << place) - 1 } else { 0 };
-        if told.no != [0; LARGEST] || told.yes[lowest].is_multiple_of(2) {
+        let lowest = if cfg!(target_endian = "big") { (1 << index) - 1 } else { 0 };
+        if told.no != [0; LOGICAL_BYTES_MAX] || told.yes[lowest].is_multiple_of(2) {
             let text = "expected 0 as .FALSE. and an odd number as .TRUE.";
             return Err(wrong(Class::Abi, text));
         }
         let mut booleans = BOOLEANS.lock().unwrap_or_else(PoisonError::into_inner);
-        if booleans[place].is_some() {
+        if booleans[index].is_some() {
             let text = format!("the booleans of {logical_size} bytes have been set already");
             return Err(wrong(Class::Abi, text));
         }
-        booleans[place] = Some(told);
+        booleans[index] = Some(told);
         Ok(())
     })
 }
@@ -126,15 +126,15 @@ pub unsafe fn abi_get_fortran_booleans(
     is_set: *mut c_int,
 ) -> c_int {
     anywhere("MPI_Abi_get_fortran_booleans", || {
-        let place = place_of(logical_size)?;
+        let index = index_of(logical_size)?;
         out("is_set", is_set)?;
-        let told = BOOLEANS.lock().unwrap_or_else(PoisonError::into_inner)[place];
+        let told = BOOLEANS.lock().unwrap_or_else(PoisonError::into_inner)[index];
         if let Some(told) = &told {
             out("logical_true", logical_true)?;
             out("logical_false", logical_false)?;
             // SAFETY: the program vouches for `logical_size` bytes.
             unsafe {
-                let n = 1 << place;
+                let n = 1 << index;
                 core::ptr::copy_nonoverlapping(told.yes.as_ptr(), logical_true.cast(), n);
                 core::ptr::copy_nonoverlapping(told.no.as_ptr(), logical_false.cast(), n);
             }
