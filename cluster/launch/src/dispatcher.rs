@@ -437,7 +437,11 @@ impl Dispatcher {
                 if self.code.is_none() {
                     self.code = Some(code);
                     self.cause = Some(Cause::Program);
-                    let text = format!("{who} exited with code {code} after MPI_Finalize");
+                    let others = match self.initialised().count() {
+                        0 => String::new(),
+                        n => format!("; ranks that go on: {n} (hpvm jobs says what they wait for)"),
+                    };
+                    let text = format!("{who} exited with code {code} after MPI_Finalize{others}");
                     self.actions.push_back(Action::Error(text));
                 }
                 return;
@@ -454,6 +458,15 @@ impl Dispatcher {
         self.fail(cause, code, format!("{who} {what}; ending the job"), now);
     }
 
+    /// Ranks between `MPI_Init` and `MPI_Finalize`.
+    fn initialised(&self) -> impl Iterator<Item = u32> {
+        let all = 0..self.ranks.len() as u32;
+        all.filter(|rank| {
+            self.ranks[*rank as usize].ended.is_none()
+                && self.pmi.state(*rank) == ClientState::Initialised
+        })
+    }
+
     /// Ranks that wait for one that is gone would hang for ever: in a barrier, or in `MPI_Init`,
     /// which is for all ranks or none.
     fn check_missing(&mut self, now: Duration) {
@@ -467,10 +480,8 @@ impl Dispatcher {
         let Some(gone) = all.clone().find(missed) else { return };
         let stranger =
             all.clone().find(|rank| ended(rank) && self.pmi.state(*rank) == ClientState::Silent);
-        let initialised =
-            || all.clone().find(|rank| self.pmi.state(*rank) == ClientState::Initialised);
         let pair = match (stranger, self.pmi.barrier_waiter()) {
-            (Some(stranger), _) => initialised().map(|waiter| {
+            (Some(stranger), _) => self.initialised().next().map(|waiter| {
                 (waiter, stranger, "has called MPI_Init", "has exited without doing so")
             }),
             (None, Some(waiter)) => Some((waiter, gone, "waits in a barrier", "has exited")),

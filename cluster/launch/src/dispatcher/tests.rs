@@ -157,6 +157,21 @@ fn a_code_after_finalize_does_not_stop_the_others() {
 }
 
 #[test]
+fn a_code_after_finalize_tells_of_ranks_that_may_wait_for_ever() {
+    let mut job = job(3);
+    for rank in 0..3 {
+        init(&mut job, rank);
+    }
+    say(&mut job, 0, "cmd=finalize");
+    exit(&mut job, 0, 1, T0);
+    let told = error(&mut job);
+    assert!(
+        told.contains("with code 1 after MPI_Finalize; ranks that go on: 2 (hpvm jobs"),
+        "{told}"
+    );
+}
+
+#[test]
 fn waiting_for_a_rank_that_is_gone() {
     let mut first = job(2);
     exit(&mut first, 1, 0, T0);
