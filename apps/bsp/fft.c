@@ -11,7 +11,8 @@
  *
  * Checks: some X[k] by the definition, and the inverse transform, which must give x again.
  */
-#include "options.h"
+#include "../common/options.h"
+#include "first.h"
 
 #include <bsp.h>
 #include <math.h>
@@ -25,7 +26,7 @@ struct number {
 };
 
 static long log_n = 20, repeat = 5;
-static struct run run = {.name = "bsp_fft"};
+static struct run run = {.launcher = "bsprun -n PROCESSES", .name = "bsp_fft", .first = is_first};
 
 static int p, s;
 /* This process's n/p numbers; for the transposes as many that go to others, and that come from them. */
@@ -256,7 +257,7 @@ int main(int argc, char **argv)
                5.0 * (double)plan.n * (double)log_n / best * 1e-6);
         printf("error of samples %.1e, of the inverse %.1e, at most %.1e allowed\n", definition, inverse, bound);
     }
-    int code = verdict(definition < bound && inverse < bound);
+    int code = verdict(&run, definition < bound && inverse < bound);
     bsp_end();
     free(x), free(y), free(z), free(plan.row_roots), free(plan.column_roots);
     return code;

@@ -7,7 +7,8 @@
  *
  * Check: L U v = P A v for some v, with A made anew.
  */
-#include "options.h"
+#include "../common/options.h"
+#include "first.h"
 
 #include <bsp.h>
 #include <math.h>
@@ -17,7 +18,7 @@
 #include <string.h>
 
 static long n = 1200, width = 32;
-static struct run run = {.name = "bsp_lu"};
+static struct run run = {.launcher = "bsprun -n PROCESSES", .name = "bsp_lu", .first = is_first};
 
 static int p, s;
 static double *a;        /* own columns, one behind the other */
@@ -229,7 +230,7 @@ int main(int argc, char **argv)
                2.0 / 3 * (double)n * (double)n * (double)n / seconds * 1e-9);
         printf("|LUv - PAv| / (eps |A| |v| n) = %.3g, below 1 expected\n", off);
     }
-    int code = verdict(off < 1);
+    int code = verdict(&run, off < 1);
     bsp_end();
     free(a), free(panel), free(permutation);
     return code;

@@ -12,14 +12,24 @@
  * The result is checked: each bucket is in order and inside its part of the range, neighbours do not overlap, and
  * number, sum and exclusive-or of all keys are what they were.
  *
- *   oshcc -O2 -o bucket_sort bucket_sort.c && oshrun -n 4 ./bucket_sort 1000000
+ *   oshcc -O2 -o bucket_sort bucket_sort.c ../common/options.c && oshrun -n 4 ./bucket_sort --keys 1000000
  */
-#include <inttypes.h>
+#include "../common/options.h"
+
 #include <shmem.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+static int is_first(void)
+{
+    return shmem_my_pe() == 0;
+}
+
+static struct run run = {.launcher = "oshrun -n PES", .name = "shmem_bucket_sort", .first = is_first, .end = shmem_finalize};
+static long keys_of_each = 1000000;
 
 /* Number, sum and exclusive-or of keys: what sorting does not change. */
 static uint64_t before[3], after[3], sums[3];
@@ -119,22 +129,20 @@ int main(int argc, char **argv)
 {
     shmem_init();
     int me = shmem_my_pe(), n = shmem_n_pes();
-    long wanted = argc > 1 ? atol(argv[1]) : 1000000;
-    if (argc > 2 || wanted < 1 || wanted > 1L << 30) {
-        if (me == 0)
-            fprintf(stderr, "usage: bucket_sort [KEYS OF EACH PE, 1 to 2^30; 1000000]\n");
-        shmem_global_exit(2);
-    }
-    size_t count = (size_t)wanted;
+    const struct option options[] = {
+        {"keys", &keys_of_each, 1, 1L << 30, "keys of each PE"},
+        {0},
+    };
+    read_options(&run, argc, argv, "Parallel bucket sort of 32-bit keys in OpenSHMEM.", options);
+    size_t count = run.check ? 20000 : (size_t)keys_of_each;
     /* Keys are uniform: a bucket gets as many as a PE makes, give or take some standard deviations. */
     size_t room = count + count / 8 + 1000;
     uint32_t *bucket = shmem_malloc(room * sizeof *bucket);
-    uint32_t *keys = malloc(count * sizeof *keys), *ordered = malloc(count * sizeof *ordered);
+    uint32_t *keys = calloc(count, sizeof *keys), *ordered = malloc(count * sizeof *ordered);
     size_t *start = malloc(((size_t)n + 1) * sizeof *start);
     if (!bucket || !keys || !ordered || !start) {
-        if (me == 0)
-            fprintf(stderr, "bucket_sort: no memory for %zu keys; SHMEM_SYMMETRIC_SIZE makes the symmetric heap larger\n", room);
-        shmem_global_exit(1);
+        fprintf(stderr, "shmem_bucket_sort: PE %d has no memory for %zu keys; SHMEM_SYMMETRIC_SIZE makes the symmetric heap larger\n", me, room);
+        shmem_global_exit(WRONG);
     }
     uint64_t state = (uint64_t)me + 1;
     for (size_t i = 0; i < count; i++)
@@ -152,12 +160,14 @@ int main(int argc, char **argv)
     int fits = exchange(bucket, room, ordered, start, me, n);
     double exchanged = now();
     if (!fits) {
-        fprintf(stderr, "bucket_sort: a bucket has room for %zu keys only\n", room);
-        shmem_global_exit(1);
+        fprintf(stderr, "shmem_bucket_sort: a bucket has room for %zu keys only\n", room);
+        shmem_global_exit(WRONG);
     }
+    progress(&run, "step (keys are with their owners)", 1, 2);
     qsort(bucket, filled, sizeof *bucket, ascending);
     shmem_barrier_all();
     double done = now();
+    progress(&run, "step (buckets are sorted)", 2, 2);
 
     int good = is_sorted(bucket, filled, me, n);
     if (me == 0)
@@ -169,6 +179,7 @@ int main(int argc, char **argv)
     free(ordered);
     free(keys);
     shmem_free(bucket);
+    int code = verdict(&run, good);
     shmem_finalize();
-    return !good;
+    return code;
 }

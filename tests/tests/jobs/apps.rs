@@ -51,7 +51,7 @@ pub(crate) fn built() -> Option<&'static Path> {
             let mut make = clean("make");
             make.args(["-s", "-C"]).arg(workspace().join("apps"));
             make.arg(format!("MPICC={}", prefix().join("bin/mpicc").display()));
-            make.arg(format!("OUT={}", output.display())).args(["all", "bsp", "sam"]);
+            make.arg(format!("OUT={}", output.display())).args(["all", "bsp", "sam", "shmem"]);
             succeed_within(make, LONG);
             Some(output)
         })
@@ -106,6 +106,27 @@ fn md_gives_the_published_figures() {
 fn bsp_programs_check_their_answers() {
     checks_itself("bsp_fft");
     checks_itself("bsp_lu");
+}
+
+#[test]
+fn shmem_programs_check_their_answers() {
+    checks_itself_on("shmem_bucket_sort", &[1, 5, 64]);
+    checks_itself_on("shmem_gups", &[1, 5, 64]);
+}
+
+/// No process ends the job before the first one has spoken.
+#[test]
+fn programs_of_other_models_say_what_is_wrong() {
+    for name in ["shmem_bucket_sort", "shmem_gups", "bsp_fft", "bsp_lu"] {
+        for wrong in ["--keys=1", "10x"] {
+            for _ in 0..8 {
+                let Some(command) = app(7, name, &[wrong]) else { return };
+                let outcome = run_within(command, PATIENCE);
+                assert_eq!(outcome.code, Some(2), "{name} {wrong}:\n{}", outcome.output);
+                assert!(outcome.output.contains("no such option"), "{name}:\n{}", outcome.output);
+            }
+        }
+    }
 }
 
 const CHOLESKY: (&str, &[&str]) = ("sam_cholesky", &["--nx", "10", "--ny", "3", "--nz", "3"]);

@@ -82,22 +82,6 @@ fn without_loads_and_stores() {
 }
 
 #[test]
-fn many_pes_on_few_processors() {
-    let Some(oshcc) = oshcc() else { return };
-    for (name, arguments) in [("gups", "10"), ("bucket_sort", "2000")] {
-        let program = built(&oshcc, &format!("apps/shmem/{name}.c"));
-        for pes in ["1", "5", "64"] {
-            let mut job = clean(prefix().join("bin/oshrun"));
-            job.args(["-n", pes]).arg(&program).arg(arguments);
-            let output = succeed(job);
-            let right =
-                output.contains("0 words are wrong") || output.contains("all keys are there");
-            assert!(right, "{output}");
-        }
-    }
-}
-
-#[test]
 fn wrappers_name_the_library() {
     let Some(oshcc) = oshcc() else { return };
     let mut shows = Command::new(&oshcc);

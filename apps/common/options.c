@@ -1,24 +1,21 @@
 #include "options.h"
 
-#include <bsp.h>
 #include <errno.h>
-#include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-/* Arguments are read before bsp_begin, where bsp_pid can't be asked; MPI can. */
-static int is_first(void)
+static double now(void)
 {
-    int rank = 0;
-    bsp_nprocs();
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    return rank == 0;
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static void help(const struct run *run, const char *what, const struct option *options)
 {
-    printf("usage: bsprun -n PROCESSES %s [OPTION]...\n\n%s\n\n", run->name, what);
+    printf("usage: %s %s [OPTION]...\n\n%s\n\n", run->launcher, run->name, what);
     for (; options->name != NULL; options++)
         printf("  --%-12s %s, %ld to %ld [%ld]\n", options->name, options->help, options->least, options->most,
                *options->value);
@@ -27,11 +24,20 @@ static void help(const struct run *run, const char *what, const struct option *o
          "  --help         print this text");
 }
 
-static void refuse(const struct run *run, const char *argument, const char *why)
+/* Each process comes here, so that nobody ends the job before the first one has spoken. */
+static _Noreturn void leave(const struct run *run, int code)
 {
-    if (is_first())
+    fflush(NULL);
+    if (run->end)
+        run->end();
+    exit(code);
+}
+
+static _Noreturn void refuse(const struct run *run, const char *argument, const char *why)
+{
+    if (run->first())
         fprintf(stderr, "%s: '%s': %s (%s --help)\n", run->name, argument, why, run->name);
-    exit(USAGE);
+    leave(run, USAGE);
 }
 
 static void set(const struct run *run, const struct option *option, const char *text)
@@ -49,12 +55,13 @@ static void set(const struct run *run, const struct option *option, const char *
 
 void read_options(struct run *run, int argc, char **argv, const char *what, const struct option *options)
 {
+    run->began = run->said = now();
     for (int i = 1; i < argc; i++) {
         const struct option *option = options;
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            if (is_first())
+            if (run->first())
                 help(run, what, options);
-            exit(0);
+            leave(run, 0);
         }
         if (strcmp(argv[i], "--check") == 0) {
             run->check = 1;
@@ -75,16 +82,16 @@ void read_options(struct run *run, int argc, char **argv, const char *what, cons
 
 void progress(struct run *run, const char *step, long done, long total)
 {
-    double now = bsp_time();
-    if (bsp_pid() != 0 || run->quiet || (now - run->said < 1 && done < total))
+    double at = now();
+    if (run->quiet || (at - run->said < 1 && done < total) || !run->first())
         return;
-    run->said = now;
-    fprintf(stderr, "%s: %s %ld of %ld (%ld %%), %.1f s\n", run->name, step, done, total, 100 * done / total, now);
+    run->said = at;
+    fprintf(stderr, "%s: %s %ld of %ld (%ld %%), %.1f s\n", run->name, step, done, total, 100 * done / total, at - run->began);
 }
 
-int verdict(int passed)
+int verdict(const struct run *run, int passed)
 {
-    if (bsp_pid() == 0) {
+    if (run->first()) {
         puts(passed ? "PASSED" : "FAILED");
         fflush(stdout);
     }
