@@ -81,9 +81,9 @@ export function Actions({ job, changed }: { job: Job; changed: () => void }) {
         <Button name={name} action={can(name) ? POSSIBLE : job.actions[name]} waits={waits === name} press={() => press(name)} />
       ))}
       {job.array && (
-        <label>
-          <input type="checkbox" checked={ticked} onChange={(event) => setTicked(event.currentTarget.checked)} /> all of array{" "}
-          {job.array.id}
+        <label class="check">
+          <input type="checkbox" checked={ticked} onChange={(event) => setTicked(event.currentTarget.checked)} />
+          all of array {job.array.id}
         </label>
       )}
       <a class="button" href={`/submit?from=${job.id}`}>
