@@ -11,7 +11,7 @@ struct run {
     struct app app;
     char system[APP_TEXT_SIZE];
     long size, prime;
-    int print;
+    int print, every;
 };
 
 /* A number that changes with any coefficient of the basis: FNV. */
@@ -61,7 +61,7 @@ static int solve(struct run *run, const struct system *s, struct basis *b)
         printf("basis in %.6f s on %d ranks; %ld S-polynomials reduced, %ld of them to 0; %ld tasks stolen so far\n",
                 seconds, run->app.ranks, b->reduced, b->zero, stolen);
     }
-    int good = judge(run, "polynomials that do not reduce to 0", basis_wrong(&run->app, k, s, b), 0);
+    int good = judge(run, "polynomials that do not reduce to 0", basis_wrong(&run->app, k, s, b, run->every), 0);
     long dimension = dimension_of(s, b);
     /* What is published is without a prime. Some primes, that divide numbers on the way, give other bases; this one doesn't. */
     int as_published = run->prime == USUAL_PRIME;
@@ -96,6 +96,7 @@ static int check(void *with)
     } cases[] = {{"lazard", 0}, {"katsura", 4}, {"cyclic", 4}, {"cyclic", 5}};
     struct field k = {(uint32_t)run->prime};
     int good = 1;
+    run->every = 1;
     for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
         struct system s;
         struct basis b;
@@ -124,8 +125,6 @@ static int sensible(void *with)
     sam_init();
     if (*app->checkpoint || *app->restart)
         return app_refuse(app, APP_USAGE, "no checkpoints here: these systems take seconds");
-    if (*app->image)
-        return app_refuse(app, APP_USAGE, "no pictures here: a basis has none");
     if (app->scaling != APP_NO_SCALING)
         return app_refuse(app, APP_USAGE, "no --scaling here: tasks go to all ranks; start it with 1, 2 and 4 ranks");
     if (!is_prime(run->prime))
@@ -147,9 +146,11 @@ static int simulate(void *with)
     int good = solve(run, &s, &b);
     for (int n = 0; n < b.count && run->print && run->app.rank == 0; n++)
         poly_print(k, poly_view(&b.of[n]), s.variables);
+    if (*run->app.image)
+        status = basis_picture(&run->app, &s, &b);
     basis_free(&b);
     system_free(&s);
-    return good ? 0 : APP_WRONG;
+    return good ? status : APP_WRONG;
 }
 
 static void finish(void *with)
@@ -166,6 +167,7 @@ int main(int argc, char **argv)
         {"--system", APP_TEXT, run.system, 0, 0, "NAME", "lazard, cyclic or katsura (lazard)"},
         {"--size", APP_WHOLE, &run.size, 3, MOST_VARIABLES - 1, "N", "of cyclic and katsura (6)"},
         {"--prime", APP_WHOLE, &run.prime, 3, 2147483647, "P", "coefficients are numbers modulo P (32003)"},
+        {"--every-pair", APP_SWITCH, &run.every, 0, 0, "", "check all pairs afterwards, not only those that criteria leave"},
         {"--print", APP_SWITCH, &run.print, 0, 0, "", "print the basis, as Singular reads it"},
         {NULL, APP_SWITCH, NULL, 0, 0, NULL, NULL},
     };

@@ -101,8 +101,13 @@ struct basis {
     long reduced, zero; /* S-polynomials, on all ranks */
 };
 void basis_compute(struct app *app, struct field k, const struct system *s, struct basis *b);
-long basis_wrong(struct app *app, struct field k, const struct system *s, const struct basis *b);
+/* How many S-polynomials of the basis, and polynomials of the system, have a normal form that is not 0. Of the pairs those
+ * that the criteria leave are looked at, or `every` one. */
+long basis_wrong(struct app *app, struct field k, const struct system *s, const struct basis *b, int every);
 void basis_free(struct basis *b);
+
+/* picture.c: collective. Writes the staircase of the basis as `app->image`; returns 0 or APP_FILE. */
+int basis_picture(const struct app *app, const struct system *s, const struct basis *b);
 
 /* sequential.c: the same by a textbook's program on one rank. */
 void basis_sequential(struct field k, const struct system *s, struct basis *b);

@@ -211,25 +211,57 @@ void basis_compute(struct app *app, struct field k, const struct system *s, stru
     b->reduced = counts[0], b->zero = counts[1];
 }
 
-/* S-polynomials of the basis, and polynomials of the system, whose normal form is not 0. */
-long basis_wrong(struct app *app, struct field k, const struct system *s, const struct basis *b)
+/* A task of this check: two elements of the basis, or a polynomial of the system. */
+struct checked {
+    int i, j;
+};
+enum { OF_SYSTEM = -1 };
+
+/* Every `ranks`-th of the tasks that `number` counts is this rank's. */
+static void deal(const struct app *app, int *number, int i, int j)
+{
+    struct checked task = {i, j};
+    if ((*number)++ % app->ranks == app->rank)
+        sam_task_add(&task, sizeof task);
+}
+
+/* The pairs that the criteria leave: if these reduce to 0, all do. */
+static void deal_needed(const struct app *app, int *number, const struct reducers *g)
+{
+    struct pairs needed = {0, 0, NULL, NULL, 0};
+    struct pair *some;
+    for (int n = 0; n < g->count; n++)
+        pairs_update(&needed, g->lead, n);
+    while (needed.count > 0) {
+        int count = pairs_take(&needed, &some);
+        for (int n = 0; n < count; n++)
+            deal(app, number, some[n].i, some[n].j);
+        free(some);
+    }
+    pairs_free(&needed);
+}
+
+long basis_wrong(struct app *app, struct field k, const struct system *s, const struct basis *b, int every)
 {
     struct reducers g = {0, 0, NULL, NULL};
     struct poly f = {0, 0, NULL, NULL};
+    struct checked task;
     long wrong = 0;
-    int task[2];
+    int number = 0;
     for (int n = 0; n < b->count; n++)
         reducers_add(&g, poly_view(&b->of[n]));
-    for (int n = app->rank; n < s->count + b->count; n += app->ranks)
-        for (int j = n < s->count ? n + 1 : 0; j < (n < s->count ? n + 2 : n - s->count); j++) {
-            task[0] = n - s->count, task[1] = j;
-            sam_task_add(task, sizeof task);
-        }
-    while (sam_task_next(task, sizeof task, NULL)) {
-        if (task[0] < 0)
-            copy_poly(&f, poly_view(&s->of[task[0] + s->count]));
+    for (int n = 0; n < s->count; n++)
+        deal(app, &number, OF_SYSTEM, n);
+    if (!every)
+        deal_needed(app, &number, &g);
+    for (int i = 0; i < b->count && every; i++)
+        for (int j = 0; j < i; j++)
+            deal(app, &number, i, j);
+    while (sam_task_next(&task, sizeof task, NULL)) {
+        if (task.i == OF_SYSTEM)
+            copy_poly(&f, poly_view(&s->of[task.j]));
         else
-            s_polynomial(k, g.of[task[0]], g.of[task[1]], &f);
+            s_polynomial(k, g.of[task.i], g.of[task.j], &f);
         normal_form(k, &f, &g, 0);
         wrong += f.count != 0;
     }
