@@ -604,3 +604,13 @@ fn cholesky_draws_its_factor_and_makes_scaling_tables() {
         assert_eq!(table.lines().count(), 5, "1, 2 and 3 ranks:\n{table}");
     }
 }
+
+#[test]
+fn grobner_draws_its_staircase() {
+    let image = folder("staircase").join("image.png");
+    let flags = ["--system", "cyclic", "--size", "4", "--image", text(&image)];
+    let Some(mut command) = app(2, "sam_grobner", &flags) else { return };
+    assert!(command.status().expect("mpirun").success());
+    let bytes = std::fs::read(&image).expect("a picture");
+    assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n"), "not a PNG");
+}
