@@ -5,7 +5,11 @@
  *   sites_spawn chain HOSTS MORE    as world with one process, which spawns another one on MORE
  *   sites_spawn each HOSTS MORE     as spawn_multiple: one process on HOSTS, one on MORE
  *   sites_spawn refuse COUNT HOSTS  the call fails: its text is printed
- *   sites_spawn port                MPI_Comm_accept is refused on all ranks
+ *   sites_spawn port HOW            ranks connect by a port: the first two with the others ("halves"), the even with the odd ("both")
+ *   sites_spawn jobs HOSTS MORE     two spawned jobs, of a process on each of HOSTS and of MORE, connect by a port
+ *   sites_spawn accept FILE         writes a port's name to FILE; MPI_Comm_accept fails on all ranks: its text is printed
+ *   sites_spawn connect FILE        in another job: connects to it, which fails
+ *   sites_spawn closed              MPI_Comm_connect to a port that was closed fails on all ranks: its text is printed
  *   sites_spawn hold HOSTS FILE     as world with one process; makes FILE and counts once more when that is gone
  *   sites_spawn part HOSTS FILE     as world with two processes, which make FILE and go on alone: they count once more when it is gone
  *
@@ -67,6 +71,32 @@ static MPI_Info on(const char *hosts)
     return info;
 }
 
+/* In one of two spawned jobs that connect: the first one has the port, and their parents pass its name on. */
+static void connected_child(MPI_Comm parent, int first)
+{
+    char port[MPI_MAX_PORT_NAME] = "";
+    MPI_Comm between;
+    int rank, size, all;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank == 0 && first) {
+        MPI_Open_port(MPI_INFO_NULL, port);
+        MPI_Send(port, MPI_MAX_PORT_NAME, MPI_CHAR, 0, 1, parent);
+    } else if (rank == 0) {
+        MPI_Recv(port, MPI_MAX_PORT_NAME, MPI_CHAR, 0, 1, parent, MPI_STATUS_IGNORE);
+    }
+    if (first)
+        MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &between);
+    else
+        MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &between);
+    count(between, !first, 100, &size, &all);
+    count(between, !first, 100, &size, &all);
+    MPI_Comm_disconnect(&between);
+    int both[2] = {size, all};
+    if (rank == 0 && first)
+        MPI_Send(both, 2, MPI_INT, 0, 2, parent);
+    MPI_Comm_disconnect(&parent);
+}
+
 static void child(MPI_Comm parent, int argc, char **argv)
 {
     MPI_Comm below;
@@ -87,6 +117,10 @@ static void child(MPI_Comm parent, int argc, char **argv)
         if (all != 101)
             die("the chain counts wrong");
     }
+    if (argc > 1 && (strcmp(argv[1], "accept") == 0 || strcmp(argv[1], "connect") == 0)) {
+        connected_child(parent, strcmp(argv[1], "accept") == 0);
+        return;
+    }
     count(parent, 1, 100, &size, &all);
     if (argc > 1 && strcmp(argv[1], "hold") == 0)
         count(parent, 1, 100, &size, &all);
@@ -104,6 +138,90 @@ static void child(MPI_Comm parent, int argc, char **argv)
     }
 }
 
+/* Two groups of the ranks connect, more than once by the same port. */
+static void between_ranks(int mixed, int *size, int *all)
+{
+    char port[MPI_MAX_PORT_NAME] = "";
+    MPI_Comm half, between;
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    int second = mixed ? rank % 2 : rank / 2;
+    MPI_Comm_split(MPI_COMM_WORLD, second, 0, &half);
+    if (rank == 0)
+        MPI_Open_port(MPI_INFO_NULL, port);
+    MPI_Bcast(port, MPI_MAX_PORT_NAME, MPI_CHAR, 0, MPI_COMM_WORLD);
+    for (int i = 0; i < 3; i++) {
+        if (second)
+            MPI_Comm_connect(port, MPI_INFO_NULL, 1, half, &between);
+        else
+            MPI_Comm_accept(port, MPI_INFO_NULL, 0, half, &between);
+        count(between, second, 1, size, all);
+        MPI_Comm_disconnect(&between);
+    }
+    if (rank == 0)
+        MPI_Close_port(port);
+    MPI_Comm_free(&half);
+}
+
+/* Two jobs that were started apart; the name goes by a file that is whole once it is there. */
+static void apart(const char *file, int accepts)
+{
+    char port[MPI_MAX_PORT_NAME] = "", text[MPI_MAX_ERROR_STRING], early[4096];
+    MPI_Comm between;
+    int rank, length, code;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    snprintf(early, sizeof early, "%s.early", file);
+    if (accepts && rank == 0) {
+        MPI_Open_port(MPI_INFO_NULL, port);
+        FILE *made = fopen(early, "w");
+        if (!made || fputs(port, made) < 0 || fclose(made) != 0 || rename(early, file) != 0)
+            die("cannot write the port's name");
+    } else if (!accepts) {
+        while (access(file, R_OK) != 0)
+            usleep(10000);
+        FILE *made = fopen(file, "r");
+        if (!made || !fgets(port, sizeof port, made))
+            die("cannot read the port's name");
+        fclose(made);
+    }
+    if (accepts)
+        code = MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &between);
+    else
+        code = MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &between);
+    if (code == MPI_SUCCESS)
+        die("connected");
+    MPI_Error_string(code, text, &length);
+    printf("%s\n", text);
+}
+
+static int number_of(const char *hosts)
+{
+    int number = 1;
+    for (; *hosts; hosts++)
+        number += *hosts == ',';
+    return number;
+}
+
+static void between_jobs(char **argv, int *size, int *all)
+{
+    char port[MPI_MAX_PORT_NAME], *accept[] = {"accept", NULL}, *connect[] = {"connect", NULL};
+    MPI_Comm first, second;
+    int rank, both[2];
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_spawn(argv[0], accept, number_of(argv[2]), on(argv[2]), 0, MPI_COMM_WORLD, &first, MPI_ERRCODES_IGNORE);
+    MPI_Comm_spawn(argv[0], connect, number_of(argv[3]), on(argv[3]), 0, MPI_COMM_WORLD, &second, MPI_ERRCODES_IGNORE);
+    if (rank == 0) {
+        MPI_Recv(port, MPI_MAX_PORT_NAME, MPI_CHAR, 0, 1, first, MPI_STATUS_IGNORE);
+        MPI_Send(port, MPI_MAX_PORT_NAME, MPI_CHAR, 0, 1, second);
+        MPI_Recv(both, 2, MPI_INT, 0, 2, first, MPI_STATUS_IGNORE);
+        *size = both[0];
+        *all = both[1];
+    }
+    MPI_Comm_disconnect(&first);
+    MPI_Comm_disconnect(&second);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Comm between;
@@ -118,13 +236,22 @@ int main(int argc, char **argv)
     }
     const char *what = argv[1];
     if (strcmp(what, "port") == 0) {
+        between_ranks(strcmp(argv[2], "both") == 0, &size, &all);
+    } else if (strcmp(what, "jobs") == 0) {
+        between_jobs(argv, &size, &all);
+    } else if (strcmp(what, "accept") == 0) {
+        apart(argv[2], 1);
+    } else if (strcmp(what, "connect") == 0) {
+        apart(argv[2], 0);
+    } else if (strcmp(what, "closed") == 0) {
         char port[MPI_MAX_PORT_NAME], text[MPI_MAX_ERROR_STRING];
         int length;
         MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
         MPI_Open_port(MPI_INFO_NULL, port);
-        code = MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &between);
+        MPI_Close_port(port);
+        code = MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &between);
         if (code == MPI_SUCCESS)
-            die("accepted");
+            die("connected");
         MPI_Error_string(code, text, &length);
         printf("%s\n", text);
     } else if (strcmp(what, "refuse") == 0) {

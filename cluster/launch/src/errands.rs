@@ -1,6 +1,7 @@
 //! What ranks of a job over several sites have their launcher do, by [streams](crate::executor::streams) from whatever host: start the
-//! launcher of a job that they spawn, reach the port of those who have spawned them, tell gateways of ranks that these do not know. Decided
-//! without doing anything: what streams say goes in, what is to be done comes out.
+//! launcher of a job that they spawn, reach the port of those who have spawned them or one that a process of the family has opened
+//! ([`ports`]), tell gateways of ranks that these do not know. Decided without doing anything: what streams say goes in, what is to be
+//! done comes out.
 //!
 //! A stream begins with a line:
 //!
@@ -11,6 +12,11 @@
 //! | `life TOKEN` | nothing; it ends with the new launcher |
 //! | `parent` | the other end of `port`, in the new job |
 //! | `space` | a line `KEY SIZE SITES`, then lines `RANK CARD`; gateways know of them until it ends |
+//! | `offer PORT` | nothing; the port can be reached until it ends. It is told an empty line, then a line with a number for each caller |
+//! | `reach PORT` | it is told an empty line, or its end: nobody offers the port. Then what the caller and the port say to each other |
+//! | `take PORT NUMBER` | the other end of that |
+
+mod ports;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsString;
@@ -40,6 +46,8 @@ enum Use {
     Joined(End),
     /// Of ranks that gateways call by this number; what has come of a line, and whether the first one has.
     Space { number: u32, line: Vec<u8>, begun: bool },
+    /// Tells who opened this port of its callers. What comes does not matter.
+    Offer(String),
     /// Nothing that comes matters.
     Deaf,
 }
@@ -100,7 +108,7 @@ pub enum Act {
     Say { to: End, bytes: Vec<u8> },
     /// Start a launcher for a rank; [`Errands::launched`] tells what came of it.
     Launch { ends: Ends, request: Request, rank: u32 },
-    /// Make a stream to the first launcher of the family for ranks that gateways do not know; [`Errands::reached`] tells what came of it.
+    /// Make a stream to the first launcher of the family for what that one alone does; [`Errands::reached`] tells what came of it.
     Reach { from: End },
     /// Tell all gateways a line about ranks that they know by this number.
     Tell { number: u32, line: String },
@@ -116,6 +124,8 @@ pub struct Errands {
     ended: BTreeSet<End>,
     wanted: BTreeMap<String, Wanted>,
     spaces: u32,
+    /// What processes of the family offer, by the ports' names.
+    ports: BTreeMap<String, ports::Offered>,
     /// To those who have spawned this job, until a rank has asked for it.
     parents: Option<End>,
     acts: VecDeque<Act>,
@@ -156,7 +166,7 @@ impl Errands {
                 self.say(to, bytes.to_vec());
             }
             Use::Space { .. } => self.take_space(from, bytes),
-            Use::Deaf => {}
+            Use::Offer(_) | Use::Deaf => {}
         }
     }
 
@@ -180,6 +190,11 @@ impl Errands {
                 let number = *number;
                 self.acts.push_back(Act::Tell { number, line: format!("forget {number}") });
                 self.close(from);
+            }
+            Some(Use::Offer(port)) => {
+                let port = port.clone();
+                self.close(from);
+                self.withdraw(&port);
             }
             // It has been told.
             Some(Use::Deaf) => self.forget(from),
@@ -247,8 +262,9 @@ impl Errands {
                 }
                 None => self.refuse(from),
             },
-            ["space"] if self.spawned => {
-                self.uses.insert(from, Use::Waits(rest));
+            ["space"] | ["offer" | "reach", _] | ["take", _, _] if self.spawned => {
+                let begun = begun.clone();
+                self.uses.insert(from, Use::Waits(begun));
                 self.acts.push_back(Act::Reach { from });
             }
             ["space"] => {
@@ -257,6 +273,9 @@ impl Errands {
                 self.uses.insert(from, Use::Space { number, line: Vec::new(), begun: false });
                 self.take_space(from, &rest);
             }
+            ["offer", port] => self.offer(from, port),
+            ["reach", port] => self.reach(from, port, rest),
+            ["take", port, number] => self.take(from, port, number, rest),
             _ => self.refuse(from),
         }
     }
@@ -290,10 +309,7 @@ impl Errands {
     /// There is a stream to the first launcher, or none can be made.
     pub fn reached(&mut self, from: End, to: Option<End>) {
         match to {
-            Some(to) => {
-                self.say(to, b"space\n".to_vec());
-                self.join(from, to);
-            }
+            Some(to) => self.join(from, to),
             None => self.refuse(from),
         }
     }

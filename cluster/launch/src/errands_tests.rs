@@ -160,22 +160,63 @@ fn gateways_are_told_by_the_first_launcher_only() {
     later.said(end(5), b"space\nKEY", |_, _| true);
     assert_eq!(acts(&mut later), [Act::Reach { from: end(5) }]);
     later.reached(end(5), Some(here(3)));
-    assert_eq!(acts(&mut later), [say(here(3), b"space\n"), say(here(3), b"KEY")]);
+    assert_eq!(acts(&mut later), [say(here(3), b"space\nKEY")]);
     later.said(end(6), b"space\n", |_, _| true);
     acts(&mut later);
     later.reached(end(6), None);
     assert_eq!(acts(&mut later), [say(end(6), &[])]);
 }
 
+/// A rank at one site reaches the port of a rank at another one, also if it calls before that one looks; else it is told at once.
+#[test]
+fn who_calls_a_port_is_joined_with_who_has_opened_it() {
+    let mut errands = Errands::default();
+    let mut hear = |from: End, bytes: &[u8]| {
+        errands.said(from, bytes, |_, _| true);
+        acts(&mut errands)
+    };
+    assert_eq!(hear(end(1), b"reach p\n"), [say(end(1), b"")], "it is not open yet");
+    assert_eq!(hear(end(2), b"offer p\n"), [say(end(2), b"\n")]);
+    assert_eq!(hear(end(3), b"offer p\n"), [say(end(3), b"")], "somebody else has it");
+    assert_eq!(hear(end(4), b"reach p\nhello"), [say(end(4), b"\n"), say(end(2), b"0\n")]);
+    assert_eq!(hear(end(5), b"reach p\n"), [say(end(5), b"\n"), say(end(2), b"1\n")]);
+    assert_eq!(hear(end(6), b"reach p\n"), [say(end(6), b"\n"), say(end(2), b"2\n")]);
+    assert_eq!(hear(end(4), b" you"), []);
+    assert_eq!(hear(end(7), b"take p 0\n"), [say(end(7), b"hello you")]);
+    assert_eq!(hear(end(7), b"yes"), [say(end(4), b"yes")]);
+    for wrong in ["take p 0\n", "take p x\n", "take q 1\n"] {
+        assert_eq!(hear(end(8), wrong.as_bytes()), [say(end(8), b"")], "{wrong}");
+        assert_eq!(hear(end(8), b""), []);
+    }
+    // One goes before it is taken; of the other the port is closed. Those who speak with each other go on.
+    assert_eq!(hear(end(5), b""), []);
+    assert_eq!(hear(end(9), b"take p 1\n"), [say(end(9), b"")]);
+    assert_eq!(hear(end(2), b""), [say(end(2), b""), say(end(6), b"")]);
+    assert_eq!(hear(end(4), b"on"), [say(end(7), b"on")]);
+    assert_eq!(hear(end(10), b"reach p\n"), [say(end(10), b"")]);
+    assert!(errands.ports.is_empty());
+}
+
+#[test]
+fn ports_of_spawned_jobs_are_known_to_the_first_launcher() {
+    for words in [&b"offer p\n"[..], b"reach p\nhello", b"take p 0\n"] {
+        let mut later = Errands::of_spawned(None);
+        later.said(end(1), words, |_, _| true);
+        assert_eq!(acts(&mut later), [Act::Reach { from: end(1) }]);
+        later.reached(end(1), Some(here(3)));
+        assert_eq!(acts(&mut later), [say(here(3), words)]);
+    }
+}
+
 proptest! {
     /// Whatever streams say, each is told its end at most once as long as it has not ended itself, and nothing is kept of those that have.
     #[test]
     fn nothing_is_said_to_who_was_told_the_end(
-        steps in prop::collection::vec((0..5u32, 0..9usize), 1..60),
+        steps in prop::collection::vec((0..5u32, 0..12usize), 1..60),
     ) {
         let launch = launch(1);
-        let words: [&[u8]; 9] = [
-            &launch, b"port t\n", b"life t\n", b"space\n", b"x y\n", b"k 2 A,B;0x2\n", b"parent\n", b"", b"",
+        let words: [&[u8]; 12] = [
+            b"offer p\n", b"reach p\n", b"take p 0\n", &launch, b"port t\n", b"life t\n", b"space\n", b"x y\n", b"k 2 A,B;0x2\n", b"parent\n", b"", b"",
         ];
         let mut errands = Errands::default();
         let (mut over, mut told, mut next) = (BTreeSet::new(), BTreeSet::new(), 0);

@@ -70,16 +70,57 @@ fn processes_are_spawned_at_any_site() {
     nothing_is_left(&hosts);
 }
 
+/// Hosts 2 and 4 reach neither each other nor the other site's gateway.
 #[test]
-fn what_cannot_be_spawned_or_accepted_is_said_on_all_ranks() {
+fn ports_are_reached_from_any_site() {
+    let Some(hosts) = two_sites() else { return };
+    for (words, end) in [
+        // Each group at a site, and both groups at both.
+        (&["port", "halves"][..], "[0] right 4 4"),
+        (&["port", "both"], "[0] right 4 4"),
+        // Jobs that ranks have spawned: each at a site, on a host, at the same site, at both.
+        (&["jobs", "#2", "#4"], "[0] right 2 200"),
+        (&["jobs", "#4", "#1,#2"], "[0] right 3 300"),
+        (&["jobs", "#2", "#2"], "[0] right 2 200"),
+        (&["jobs", "#3", "#4"], "[0] right 2 200"),
+        (&["jobs", "#2,#3", "#4,#1"], "[0] right 4 400"),
+    ] {
+        let output = succeed(job(&hosts, words));
+        assert_eq!(output.lines().last(), Some(end), "{words:?}: {output}");
+    }
+    nothing_is_left(&hosts);
+}
+
+#[test]
+fn what_cannot_be_spawned_or_reached_is_said_on_all_ranks() {
     let Some(hosts) = two_sites() else { return };
     for (words, text) in [
         (&["refuse", "1", "elsewhere"][..], "host 'elsewhere' is at none of the sites"),
-        (&["port"], "ports are reached directly, not through gateways"),
+        (&["closed"], "the port is open no more"),
     ] {
         let output = succeed(job(&hosts, words));
         assert_eq!(output.lines().filter(|line| line.contains(text)).count(), 4, "{output}");
     }
+    nothing_is_left(&hosts);
+}
+
+/// A job without gateways connects with one whose members are at both sites: an error at once, on both sides.
+#[test]
+fn a_job_that_was_started_apart_is_not_connected_with_members_at_two_sites() {
+    let Some(hosts) = two_sites() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("port").display().to_string();
+    let mut other = clean(prefix().join("bin/mpirun"));
+    other.args(["-H", &hosts.name(1), "--launch-agent"]).arg(Hosts::agent());
+    other.arg(program("sites_spawn")).args(["connect", &file]);
+    let (accepted, connected) = std::thread::scope(|scope| {
+        let connected = scope.spawn(|| succeed(other));
+        (succeed(job(&hosts, &["accept", &file])), connected.join().unwrap())
+    });
+    let text =
+        "members of comm are at several sites: the job that connects does not share their gateways";
+    assert_eq!(accepted.lines().filter(|line| line.contains(text)).count(), 4, "{accepted}");
+    assert!(connected.contains("the connection to the other group broke"), "{connected}");
     nothing_is_left(&hosts);
 }
 

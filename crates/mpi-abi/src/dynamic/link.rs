@@ -3,7 +3,7 @@
 
 use super::link_ends::{Ends, Members, cards_of};
 use super::port::host_number;
-use super::sites::OwnSite;
+use super::sites::{self, OwnSite};
 use super::talk::Talk;
 use crate::runtime::Entered;
 use hpvm_fm::Rank;
@@ -43,8 +43,8 @@ impl Role {
         matches!(self, Role::Accepts | Role::Parent)
     }
 
-    /// Both groups have the same gateways, if they are at sites.
-    fn knows_sites(self) -> bool {
+    /// Both groups have the same gateways, if they are at sites, however their roots have met.
+    fn is_family(self) -> bool {
         matches!(self, Role::Parent | Role::Child)
     }
 }
@@ -237,7 +237,7 @@ pub fn link(
     role: Role,
     meet: impl FnOnce(&mut Entered) -> Result<Talk>,
 ) -> Result<(Linked, Option<Talk>)> {
-    let own = if role.knows_sites() { w.find_own_site() } else { Ok(None) };
+    let own = w.find_own_site();
     let own_site = own.as_ref().ok().and_then(|own| Some(own.as_ref()?.site));
     let (greeted, mut talk) =
         greet(w, side, role, own.as_ref().ok().and_then(Option::as_ref), meet)?;
@@ -274,11 +274,13 @@ pub fn link(
     add(w, ends, others_first(role, ours), theirs, known)?;
     let remote = theirs.iter().map(|id| w.process.find(*id)).collect::<Option<Vec<_>>>();
     let remote = remote.ok_or(Class::Intern)?;
-    let sites = members.sites.iter().skip(others_first(role, ours));
-    for (rank, site) in remote.iter().zip(sites) {
+    let their_sites = members.sites.iter().skip(others_first(role, ours));
+    for (rank, site) in remote.iter().zip(their_sites) {
         let strange = *rank >= w.job.size && *site > 0;
         strange.then(|| w.dynamic.sites.insert(*rank, (*site - 1) as u16));
     }
+    // Gateways know processes of our own job.
+    let space = space.filter(|_| remote.iter().any(|rank| *rank >= w.job.size));
     w.dynamic.own_site = own_site.or(w.dynamic.own_site);
     w.dynamic.spaces.extend(space.map(|space| (remote.clone(), space)));
     Ok((Linked { remote, tag: agreed.tag }, talk))
@@ -357,9 +359,13 @@ fn greet(
         true => Vec::new(),
         false => side.collect(w, &place(()))?,
     };
+    // Members of a job that was started apart count the sites of theirs, if it has some.
+    let family = !side.comm.has_member(|p| p >= first && !w.dynamic.sites.contains_key(&p));
     let mut talk = None;
     let told = side.tell(w, |w| {
         let talk = talk.insert(meet(w)?);
+        let shares = role.is_family() || family && talk.shares_gateways();
+        let places = places_for(places, shares)?;
         let others = introduce(w, side, &places, talk)?;
         let all = Greeted::words(&places, &others, &[]);
         let greeted = Greeted::parse(&all, ours, role).ok_or(Class::Intern)?;
@@ -374,6 +380,19 @@ fn greet(
     })?;
     let greeted = Greeted::parse(&told, ours, role).ok_or(Class::Intern)?;
     Ok((greeted, talk))
+}
+
+/// What the other group is told of our `places`: no sites unless it has the same gateways.
+fn places_for(mut places: Vec<u64>, shares_gateways: bool) -> Result<Vec<u64>> {
+    let mut each = places.chunks_exact(2).map(|place| place[1]);
+    let first = each.next();
+    if !shares_gateways && each.any(|site| Some(site) != first) {
+        return Err(sites::strange("the job that connects does not share their gateways"));
+    }
+    if !shares_gateways {
+        places.chunks_exact_mut(2).for_each(|place| place[1] = 0);
+    }
+    Ok(places)
 }
 
 /// The root tells who its group is, and learns who the other one is.

@@ -68,10 +68,18 @@ impl Dynamic {
 impl Entered {
     /// Opens a port and gives its name.
     pub fn open_port(&mut self) -> Result<String> {
-        let port = Port::open()?;
+        let port = self.open_for_all()?;
         let name = port.name.text();
         self.dynamic.ports.insert(name.clone(), Some(port));
         Ok(name)
+    }
+
+    /// A port that processes of all sites reach.
+    fn open_for_all(&mut self) -> Result<Port> {
+        self.prepare()?;
+        let port = Port::open()?;
+        let offer = self.offer(&port.name)?;
+        Ok(port.offered(offer))
     }
 
     /// Closes one: who has connected to it and was not accepted gets an error.
@@ -151,7 +159,7 @@ impl Entered {
         let role = if accepts { Role::Accepts } else { Role::Connects };
         let meet = |w: &mut Entered| match accepts {
             true => w.offer_port(&mut pass),
-            false => w.take_port(&mut pass),
+            false => w.take_port(side, &mut pass),
         };
         let (linked, talk) = link::link(self, side, role, meet)?;
         self.watch_over(&linked, talk);
@@ -163,7 +171,7 @@ impl Entered {
         &mut self,
         pass: &mut impl FnMut(&mut Entered, &[u64]) -> Result<Vec<u64>>,
     ) -> Result<Talk> {
-        let port = self.prepare().and_then(|()| Port::open());
+        let port = self.open_for_all();
         // Without one the other root hears of nothing, and says that it has not connected.
         let name = port.as_ref().map_or_else(|_| String::new(), |port| port.name.text());
         pass(self, &dynamic::words_of(name.as_bytes()))?;
@@ -180,13 +188,14 @@ impl Entered {
     /// A connection by the port that the other root names.
     fn take_port(
         &mut self,
+        side: &Side,
         pass: &mut impl FnMut(&mut Entered, &[u64]) -> Result<Vec<u64>>,
     ) -> Result<Talk> {
         let name = dynamic::text_of(&pass(self, &[])?);
         let talk = self
             .prepare()
             .and_then(|()| PortName::parse(&String::from_utf8_lossy(&name)))
-            .and_then(|name| port::connect(&name));
+            .and_then(|name| self.connect_port(side, &name));
         pass(self, &[u64::from(talk.is_ok())])?;
         talk
     }
@@ -223,7 +232,8 @@ impl Entered {
             // Those who have spawned a job over several sites may be at another one.
             match sites::door().filter(|_| parents) {
                 Some(door) => port::connect_by(&name, door.parents()?),
-                None => port::connect(&name),
+                None if parents => port::connect(&name),
+                None => w.connect_port(side, &name),
             }
         };
         if !parents {
@@ -236,6 +246,19 @@ impl Entered {
             self.dynamic.connected.push((linked.remote().to_vec(), connected));
         }
         linked.join(self, side)
+    }
+
+    /// Connects to a port: by the launcher if the port is one of a job with our gateways, else directly.
+    fn connect_port(&mut self, side: &Side, name: &PortName) -> Result<Talk> {
+        if let Some(stream) = self.reach(name)? {
+            return Ok(port::connect_by(name, stream)?.sharing_gateways(true));
+        }
+        match self.spans_sites(&side.comm) {
+            true => Err(sites::strange(
+                "the port is open no more, or not one of this job or of a job that shares its gateways",
+            )),
+            false => port::connect(name),
+        }
     }
 
     /// `MPI_Comm_spawn_multiple`: `programs` matters at the root. All members get the number of processes.

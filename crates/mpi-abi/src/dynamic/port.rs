@@ -4,7 +4,11 @@
 //! others; neither leaves anything behind however its process ends. Its name holds a secret, which nobody says on either: client
 //! and port prove to each other that they know it ([`hpvm_net::handshake`]). So a stranger gets in nowhere, and one who takes
 //! over a socket's name or address is not taken for the port.
+//!
+//! A job over several sites offers its ports to its launcher as well, by whom processes of all sites reach it, those of jobs that it
+//! has spawned, too ([`super::sites`]).
 
+use super::sites::Offer;
 use super::talk::Talk;
 use crate::runtime::{host_name, interfaces, net_timeout, tables::fnv};
 use hpvm_mpi::error::Result;
@@ -87,6 +91,11 @@ impl PortName {
         Some(PortName { id, secret, host, card })
     }
 
+    /// By which a launcher knows it; no secret.
+    pub fn id(&self) -> String {
+        format!("{:016x}", self.id)
+    }
+
     fn address(&self) -> io::Result<SocketAddr> {
         SocketAddr::from_abstract_name(format!("hpvm-port-{:016x}", self.id))
     }
@@ -109,8 +118,10 @@ pub struct Port {
     listener: UnixListener,
     /// For other hosts, if this one has a network.
     network: Option<TcpListener>,
-    /// Connections whose other ends have not proved anything yet.
-    candidates: Vec<(UnixStream, Server)>,
+    /// For other sites, if the job has some.
+    offer: Option<Offer>,
+    /// Connections whose other ends have not proved anything yet, and whether they come by the launcher.
+    candidates: Vec<(UnixStream, Server, bool)>,
 }
 
 fn failed(what: &str, cause: io::Error) -> Error {
@@ -153,17 +164,39 @@ impl Port {
         listener.set_nonblocking(true).map_err(|cause| failed("opening a port", cause))?;
         let (network, card) = listen().unzip();
         name.card = card;
-        Ok(Port { name, listener, network, candidates: Vec::new() })
+        Ok(Port { name, listener, network, offer: None, candidates: Vec::new() })
+    }
+
+    /// Can be reached by the launcher from now on.
+    pub fn offered(self, offer: Option<Offer>) -> Port {
+        Port { offer, ..self }
     }
 
     /// Readable when somebody connects.
     pub fn fds(&self) -> impl Iterator<Item = RawFd> + use<> {
         let network = self.network.as_ref().map(AsRawFd::as_raw_fd);
-        [self.listener.as_raw_fd()].into_iter().chain(network)
+        let offer = self.offer.as_ref().map(Offer::fd);
+        [self.listener.as_raw_fd()].into_iter().chain(network).chain(offer)
     }
 
-    /// The next connection, if there is one.
-    fn next(&self) -> Result<Option<UnixStream>> {
+    /// The next connection, if there is one, and whether it comes by the launcher.
+    fn next(&mut self) -> Result<Option<(UnixStream, bool)>> {
+        if let Some(stream) = self.next_direct()? {
+            return Ok(Some((stream, false)));
+        }
+        match self.offer.as_mut().map(Offer::next) {
+            None | Some(Ok(None)) => Ok(None),
+            Some(Ok(Some(stream))) => Ok(Some((stream, true))),
+            Some(Err(_)) => {
+                // The launcher has gone: the job ends.
+                self.offer = None;
+                Ok(None)
+            }
+        }
+    }
+
+    /// The next one from this host or over the network.
+    fn next_direct(&self) -> Result<Option<UnixStream>> {
         let waits = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
         loop {
             let (error, more) = match self.listener.accept() {
@@ -189,7 +222,7 @@ impl Port {
     /// The next client that has proved itself, if one has. Does not block; `watch` is told of descriptors that
     /// become readable when there is more to see.
     pub fn accept(&mut self, mut watch: impl FnMut(RawFd)) -> Result<Option<Talk>> {
-        while let Some(stream) = self.next()? {
+        while let Some((stream, by_launcher)) = self.next()? {
             if stream.set_nonblocking(true).is_err() {
                 continue;
             }
@@ -197,16 +230,17 @@ impl Port {
                 self.candidates.remove(0);
             }
             watch(stream.as_raw_fd());
-            self.candidates.push((stream, Server::new(&self.name.secret).map_err(no_number)?));
+            let server = Server::new(&self.name.secret).map_err(no_number)?;
+            self.candidates.push((stream, server, by_launcher));
         }
         let mut place = 0;
-        while let Some((stream, server)) = self.candidates.get_mut(place) {
+        while let Some((stream, server, _)) = self.candidates.get_mut(place) {
             match server.look(stream) {
                 Found::Nothing => place += 1,
                 Found::Stranger => drop(self.candidates.remove(place)),
                 Found::Proof(session) => {
-                    let (stream, _) = self.candidates.remove(place);
-                    return Ok(Some(Talk::new(stream, session)));
+                    let (stream, _, by_launcher) = self.candidates.remove(place);
+                    return Ok(Some(Talk::new(stream, session).sharing_gateways(by_launcher)));
                 }
             }
         }

@@ -3,17 +3,21 @@
 //! What a process cannot reach itself its job's launcher does, to whom a socket of this host leads, the *door*
 //! (`cluster/launch/src/errands.rs`).
 
+use super::port::PortName;
+use super::talk::await_word;
 use crate::runtime::{Entered, meet};
 use hpvm_fm::Rank;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Comm, Error};
 use hpvm_net::{Card, JobKey, handshake};
 use hpvm_sites::{DOOR, SITES_KEY, Sites};
-use std::io;
+use std::io::{self, Read};
+use std::os::fd::{AsRawFd, RawFd};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
 
 /// The way to the launcher of a job over several sites.
+#[derive(Debug)]
 pub struct Door {
     name: String,
     /// What this host is called in the job.
@@ -53,8 +57,53 @@ impl Door {
     }
 }
 
+/// A port as the launcher knows it, until this is dropped.
+#[derive(Debug)]
+pub struct Offer {
+    door: Door,
+    id: String,
+    /// Tells the numbers of callers, a line each; what has come of one.
+    calls: UnixStream,
+    line: Vec<u8>,
+}
+
+impl Offer {
+    /// Readable when somebody calls.
+    pub fn fd(&self) -> RawFd {
+        self.calls.as_raw_fd()
+    }
+
+    /// A stream to the next caller, if there is one. Does not block.
+    ///
+    /// # Errors
+    /// The launcher is not there any more.
+    pub fn next(&mut self) -> io::Result<Option<UnixStream>> {
+        let mut byte = [0];
+        loop {
+            match self.calls.read(&mut byte) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(_) if byte[0] == b'\n' => {
+                    let number =
+                        String::from_utf8_lossy(&std::mem::take(&mut self.line)).into_owned();
+                    return self.door.ask(&format!("take {} {number}\n", self.id)).map(Some);
+                }
+                Ok(_) => self.line.push(byte[0]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
 fn lost(what: &str, cause: &io::Error) -> Error {
     Error::new(Class::Other, format!("{what} by the launcher of the job: {cause}"))
+}
+
+/// Members at several sites are connected with jobs that share their gateways, and with no others.
+pub fn strange(what: &str) -> Error {
+    let text = format!("members of comm are at several sites: {what} (docs/sites.md)");
+    Error::new(Class::Port, text)
 }
 
 /// Where this process is in a job over several sites.
@@ -108,6 +157,32 @@ impl Entered {
         let mut sites = comm.group().processes().filter_map(own);
         let first = sites.next();
         sites.any(|site| Some(site) != first)
+    }
+
+    /// Has the launcher lead processes of all sites to a port, if the job is one over several sites. Returns once they can come.
+    pub fn offer(&mut self, name: &PortName) -> Result<Option<Offer>> {
+        let Some(door) = door() else { return Ok(None) };
+        let id = name.id();
+        let calls = self.ask_at(&door, &format!("offer {id}\n"))?;
+        let gone = || lost("opening a port", &io::ErrorKind::UnexpectedEof.into());
+        let calls = calls.ok_or_else(gone)?;
+        Ok(Some(Offer { door, id, calls, line: Vec::new() }))
+    }
+
+    /// A stream to a port that this job or another one of its family offers. `None`: none does.
+    pub fn reach(&mut self, name: &PortName) -> Result<Option<UnixStream>> {
+        match door() {
+            Some(door) => self.ask_at(&door, &format!("reach {}\n", name.id())),
+            None => Ok(None),
+        }
+    }
+
+    /// A stream that begins with these words and that does not block, once the launcher has agreed; `None`: it refuses.
+    fn ask_at(&mut self, door: &Door, words: &str) -> Result<Option<UnixStream>> {
+        let asked =
+            door.ask(words).and_then(|stream| stream.set_nonblocking(true).map(|()| stream));
+        let stream = asked.map_err(|cause| lost("reaching a port", &cause))?;
+        Ok(await_word(self, &stream)?.then_some(stream))
     }
 
     /// Where this process is, if its job is one over several sites or spawned by one. Asks the process manager on this host.

@@ -27,6 +27,8 @@ pub struct Talk {
     /// The first to speak was the other end.
     accepted: bool,
     ended: bool,
+    /// The launcher of a job over several sites has joined the two ends: both have the same gateways.
+    shares_gateways: bool,
 }
 
 fn broken(cause: &str) -> Error {
@@ -66,7 +68,18 @@ impl Talk {
             received: 0,
             accepted: true,
             ended: false,
+            shares_gateways: false,
         }
+    }
+
+    /// The same; `shares`: both ends are in one job over several sites, or in jobs that it has spawned.
+    pub fn sharing_gateways(self, shares: bool) -> Talk {
+        Talk { shares_gateways: shares, ..self }
+    }
+
+    /// Whether sites that the two ends tell each other of are the same.
+    pub fn shares_gateways(&self) -> bool {
+        self.shares_gateways
     }
 
     /// With a port that has to prove itself, over a socket that does not block.

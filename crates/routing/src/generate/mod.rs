@@ -13,13 +13,14 @@ const MAX_HOSTS: usize = 100_000;
 const MAX_SWITCHES: usize = 50_000;
 
 /// What can be asked for, with an example of each.
-pub const KINDS: [(&str, &str); 7] = [
+pub const KINDS: [(&str, &str); 8] = [
     ("fattree:hpvm3", "the three levels of the HPVM III cluster, 96 hosts, one root"),
     ("fattree:hpvm3-doubled", "the same with the top of the tree doubled"),
     ("fattree:k=16", "three levels of switches with 16 ports each, 1024 hosts"),
     ("fattree:m=16,3,2:w=1,1,2:p=1,4,6", "children, parents and parallel links, level by level"),
     ("ntree:k=4:n=3", "a k-ary n-tree: 4^3 hosts"),
-    ("torus:8x8x2", "also mesh:...; hosts=N on every switch, 1 by default"),
+    ("torus:8x8x2", "hosts=N on every switch, 1 by default"),
+    ("mesh:8x8x2", "the same with open ends"),
     ("irregular:switches=40:ports=12:hosts=4:seed=1", "random links, connected"),
 ];
 

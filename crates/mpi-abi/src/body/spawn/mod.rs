@@ -19,17 +19,6 @@ use hpvm_mpi::Class;
 use hpvm_mpi::error::Result;
 use std::sync::Arc;
 
-/// The same for ports, which are reached directly.
-fn side_at_one_site(w: &Entered, comm: MPI_Comm, root: c_int) -> Result<(Side, Arc<CommObject>)> {
-    let (side, object) = side(w, comm, root)?;
-    if w.spans_sites(&side.comm) {
-        let text = "members of comm are at several sites, and ports are reached directly, not through gateways: \
-                    call it with a communicator whose members are at one site (docs/sites.md)";
-        return Err(wrong(Class::Comm, text));
-    }
-    Ok((side, object))
-}
-
 /// The group that a call brings together with another one: the members of an intracommunicator.
 fn side(w: &Entered, comm: MPI_Comm, root: c_int) -> Result<(Side, Arc<CommObject>)> {
     let object = w.objects.comm(comm)?.clone();

@@ -1,6 +1,6 @@
 //! Ports, and connecting by them (sections 11.9.1 to 11.9.3, 11.10.5).
 
-use super::side_at_one_site;
+use super::side;
 use crate::body::check::{out, text, wrong};
 use crate::body::comm::adopt;
 use crate::body::env::put_string;
@@ -50,7 +50,7 @@ unsafe fn meet(
 ) -> c_int {
     on_comm(function, comm, |w| {
         out("newcomm", newcomm)?;
-        let (side, parent) = side_at_one_site(w, comm, root)?;
+        let (side, parent) = side(w, comm, root)?;
         // Both matter at the root only, which tells the others when they are wrong.
         let name = match side.is_root() {
             false => Ok(String::new()),
