@@ -4,6 +4,7 @@
 use crate::races::{self, Access};
 use crate::state::State;
 use crate::types::Name;
+use core::ptr::null_mut;
 use hpvm_abi::onesided::{Kind, Op, Run};
 use hpvm_model::{fail, onesided};
 
@@ -124,6 +125,27 @@ pub fn update(
     let code = unsafe { (onesided().accumulate)(target, offset, kind, op, operand, 1, fetch, 1) };
     s.note(name, code);
     before
+}
+
+/// Updates one element of up to 8 bytes, of which nobody wants to know what it was (0 is returned). A quiet completes it.
+#[cold]
+#[inline(never)]
+pub fn change(
+    s: &State,
+    name: Name,
+    at: usize,
+    how: (Kind, Op, usize),
+    operand: u64,
+    pe: usize,
+) -> u64 {
+    let (kind, op, size) = how;
+    let (target, offset) = element(s, name, at, size, pe);
+    let operand = (&raw const operand).cast();
+    let call = onesided().accumulate;
+    // SAFETY: attached; the operand, of 8 bytes, the lower half first, is not needed any more when the call returns.
+    let code = unsafe { call(target, offset, kind, op, operand, 1, null_mut(), 1) };
+    s.note(name, code);
+    0
 }
 
 /// Compares and swaps one element of up to 8 bytes; its bits before.

@@ -324,7 +324,8 @@ fn killed_in_slurm(cluster: &Cluster) {
 
 /// What the folder for files in memory, which each host has for itself, holds on all hosts.
 fn shared_memory(cluster: &Cluster) -> Vec<String> {
-    let list = cluster.command(&["srun", "--mpi=none", "-N2", "-n2", "ls", "-A", "/dev/shm"]);
+    // Quiet: it may have to wait for what the step before held.
+    let list = cluster.command(&["srun", "-Q", "--mpi=none", "-N2", "-n2", "ls", "-A", "/dev/shm"]);
     let mut files: Vec<_> = succeed(list).lines().map(str::to_owned).collect();
     files.sort_unstable();
     files

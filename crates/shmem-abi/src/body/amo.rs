@@ -86,8 +86,28 @@ unsafe fn processor(at: *mut u8, size: usize, op: Op, operand: u64) -> u64 {
     }
 }
 
+/// Updates an element; its value before.
 #[inline(always)]
 pub(super) fn update<T: Amo>(
+    name: Name,
+    ctx: Ctx,
+    at: *const T,
+    op: Op,
+    operand: T,
+    pe: c_int,
+) -> T {
+    update_as::<T, true>(name, ctx, at, op, operand, pe)
+}
+
+/// The same for a function that does not fetch: elsewhere nobody waits for an answer, and a quiet completes it.
+#[inline(always)]
+pub(super) fn change<T: Amo>(name: Name, ctx: Ctx, at: *const T, op: Op, operand: T, pe: c_int) {
+    update_as::<T, false>(name, ctx, at, op, operand, pe);
+}
+
+/// Without `FETCHES` the value is that of no element.
+#[inline(always)]
+fn update_as<T: Amo, const FETCHES: bool>(
     name: Name,
     ctx: Ctx,
     at: *const T,
@@ -101,13 +121,13 @@ pub(super) fn update<T: Amo>(
         Some(at) if at.addr() & (size - 1) == 0 => unsafe {
             T::of(processor(at, size, op, operand.bits()))
         },
-        _ => update_elsewhere(name, ctx, at, op, operand, pe),
+        _ => update_elsewhere::<T, FETCHES>(name, ctx, at, op, operand, pe),
     }
 }
 
-/// What `update` does where `near` says nothing or the element is misaligned.
+/// What `update_as` does where `near` says nothing or the element is misaligned.
 #[inline(never)]
-fn update_elsewhere<T: Amo>(
+fn update_elsewhere<T: Amo, const FETCHES: bool>(
     name: Name,
     ctx: Ctx,
     at: *const T,
@@ -123,7 +143,10 @@ fn update_elsewhere<T: Amo>(
         Some(at) if at.addr() & (size - 1) == 0 => unsafe {
             processor(at, size, op, operand.bits())
         },
-        _ => far::update(s, name, at.addr(), (T::KIND, op, size), operand.bits(), pe),
+        _ => {
+            let call = if FETCHES { far::update } else { far::change };
+            call(s, name, at.addr(), (T::KIND, op, size), operand.bits(), pe)
+        }
     };
     T::of(bits)
 }
@@ -211,7 +234,7 @@ macro_rules! operations {
 
         #[inline(always)]
         pub unsafe fn $update<T: Amo>(name: Name, ctx: Ctx, dest: *mut T, value: T, pe: c_int) {
-            update(name, ctx, dest, Op::$op, value, pe);
+            change(name, ctx, dest, Op::$op, value, pe);
         }
 
         #[inline(always)]
@@ -252,7 +275,7 @@ pub unsafe fn fetch_inc<T: Amo>(name: Name, ctx: Ctx, dest: *mut T, pe: c_int) -
 
 #[inline(always)]
 pub unsafe fn inc<T: Amo>(name: Name, ctx: Ctx, dest: *mut T, pe: c_int) {
-    update(name, ctx, dest, Op::Sum, T::of(1), pe);
+    change(name, ctx, dest, Op::Sum, T::of(1), pe);
 }
 
 #[inline(always)]
