@@ -27,6 +27,13 @@ static void on_session(MPI_Session *session, int *code, ...)
     last = *code;
 }
 
+static int on_extent(MPI_Datatype type, MPI_Aint *extent, void *state)
+{
+    (void)state;
+    MPI_Aint lower;
+    return MPI_Type_get_extent(type, &lower, extent);
+}
+
 static void counted(void)
 {
     MPI_Errhandler made, a, b;
@@ -71,6 +78,12 @@ static void kinds(void)
     MPI_File opened;
     (void)MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &opened);
     CHECK(calls == 200);
+    /* So does a representation that cannot be registered. */
+    if (strict) {
+        (void)MPI_Register_datarep("", MPI_CONVERSION_FN_NULL, MPI_CONVERSION_FN_NULL, on_extent, NULL);
+        CHECK(calls == 300);
+        calls = 200;
+    }
     CHECK_MPI(MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN));
     CHECK(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &opened)
           != MPI_SUCCESS);

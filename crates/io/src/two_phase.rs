@@ -60,6 +60,16 @@ pub fn pays_for_writes_to_memory(accesses: &[Access]) -> bool {
     bytes < runs * PAGE && pays(accesses)
 }
 
+/// Bytes of the file that a rank gathers at a time on one host: what comes from others is still in the processor's own cache when it is written.
+const NEAR_WINDOW: u64 = 1 << 20;
+/// Bytes of each rank's in it, at least: each window costs all ranks a few rounds.
+const NEAR_PART: u64 = 256 << 10;
+
+/// Bytes of the file that are gathered and written at a time where all of so many ranks are on one host, of the `most` that are asked for.
+pub fn near_window(most: u64, ranks: usize) -> u64 {
+    most.min(NEAR_WINDOW.max(NEAR_PART.saturating_mul(ranks as u64)))
+}
+
 /// Whether the accesses of two ranks overlap in the range that they span.
 pub fn interleave(accesses: &[Access]) -> bool {
     let mut spans: Vec<_> =
@@ -247,6 +257,13 @@ mod tests {
         assert!(pays_for_writes_to_memory(&many));
         assert!(!pays_for_writes_to_memory(&[Access { bytes: PAGE, ..many[0] }; 2]));
         assert!(!pays_for_near_reads(&[Access { bytes: SHORT_PIECE, ..many[0] }; READERS + 1]));
+    }
+
+    #[test]
+    fn windows_on_one_host() {
+        assert_eq!(near_window(16 << 20, 2), NEAR_WINDOW);
+        assert_eq!(near_window(16 << 20, 64), 16 << 20);
+        assert_eq!(near_window(4096, 64), 4096);
     }
 
     proptest! {

@@ -8,6 +8,7 @@ use crate::object::file::FileObject;
 use core::ffi::c_int;
 use hpvm_mpi::Class;
 use hpvm_mpi::error::Result;
+use std::path::Path;
 
 /// Waits until all ranks of the file are here.
 pub fn barrier(comm: MPI_Comm) -> Result<()> {
@@ -139,10 +140,16 @@ pub fn done(code: c_int) -> Result<()> {
 /// The same result on all ranks: a rank whose own step went well gets the error of the first that failed.
 pub fn together<R>(file: &FileObject, mine: Result<R>) -> Result<R> {
     let codes = all_words(file.comm, file.size(), [code_of(&mine)])?;
-    unless_failed(mine, codes.iter().map(|[code]| *code), Some(file))
+    unless_failed(mine, codes.iter().map(|[code]| *code), Some(file.file.path()))
 }
 
-/// As `together`, before there is a file.
+/// As `together`, while the file of this path is opened.
+pub fn together_at<R>(comm: MPI_Comm, size: usize, path: &Path, mine: Result<R>) -> Result<R> {
+    let codes = all_words(comm, size, [code_of(&mine)])?;
+    unless_failed(mine, codes.iter().map(|[code]| *code), Some(path))
+}
+
+/// As `together`, where there is no file.
 pub fn together_on<R>(comm: MPI_Comm, size: usize, mine: Result<R>) -> Result<R> {
     let codes = all_words(comm, size, [code_of(&mine)])?;
     unless_failed(mine, codes.iter().map(|[code]| *code), None)
@@ -155,7 +162,7 @@ pub fn together_with<R>(
     [a, b]: [u64; 2],
 ) -> Result<(R, Vec<[u64; 2]>)> {
     let all = all_words(file.comm, file.size(), [code_of(&mine), a, b])?;
-    let result = unless_failed(mine, all.iter().map(|[code, ..]| *code), Some(file))?;
+    let result = unless_failed(mine, all.iter().map(|[code, ..]| *code), Some(file.file.path()))?;
     Ok((result, all.into_iter().map(|[_, a, b]| [a, b]).collect()))
 }
 
@@ -170,7 +177,7 @@ fn code_of<R>(mine: &Result<R>) -> u64 {
 fn unless_failed<R>(
     mine: Result<R>,
     mut codes: impl Iterator<Item = u64>,
-    file: Option<&FileObject>,
+    path: Option<&Path>,
 ) -> Result<R> {
     let result = mine?;
     let success = MPI_SUCCESS as u64;
@@ -178,8 +185,7 @@ fn unless_failed<R>(
         None => Ok(result),
         Some((rank, code)) => {
             let class = Class::from_code(code as u32 as c_int).unwrap_or(Class::Other);
-            let at =
-                file.map(|file| format!(" with '{}'", hpvm_io::error::shown(file.file.path())));
+            let at = path.map(|path| format!(" with '{}'", hpvm_io::error::shown(path)));
             let at = at.unwrap_or_default();
             let said = match (code >> 32) as c_int {
                 0 => String::new(),

@@ -58,6 +58,10 @@ pub unsafe fn run(access: &Access<'_>, direction: Direction) -> Result<u64> {
     // As is the window that it asks for.
     let window = [access.transfer.hints.gather_bytes];
     let window = agree::all_words(file.comm, file.size(), window)?[0][0];
+    let window = match direction {
+        Direction::Write if file.is_near() => two_phase::near_window(window, file.size()),
+        _ => window,
+    };
     let (plan, aggregators) = match &file.stripes {
         Some(striped) => {
             (Plan::striped(&accesses, striped.layout(), window), striped.owners().to_vec())

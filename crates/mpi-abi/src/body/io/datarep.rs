@@ -1,7 +1,7 @@
 //! Representations of data in files (section 14.5): `external32`, and those that programs register.
 
 use super::access::is_plain;
-use super::on_nothing;
+use super::on_no_file;
 use super::transfer::Memory;
 use crate::body::check::{text, wrong};
 use crate::generated::constants::*;
@@ -279,7 +279,7 @@ pub unsafe fn register_datarep(
     };
     let (read, write) = (form(read_conversion_fn), form(write_conversion_fn));
     // SAFETY: the caller's promise.
-    on_nothing("MPI_Register_datarep", || unsafe {
+    on_no_file("MPI_Register_datarep", || unsafe {
         register(datarep, read, write, dtype_file_extent_fn, extra_state)
     })
 }
@@ -297,7 +297,7 @@ pub unsafe fn register_datarep_c(
     };
     let (read, write) = (form(read_conversion_fn), form(write_conversion_fn));
     // SAFETY: the caller's promise.
-    on_nothing("MPI_Register_datarep_c", || unsafe {
+    on_no_file("MPI_Register_datarep_c", || unsafe {
         register(datarep, read, write, dtype_file_extent_fn, extra_state)
     })
 }

@@ -38,7 +38,6 @@ use crate::body::check::wrong;
 use crate::body::errh::raise_file;
 use crate::generated::constants::*;
 use crate::object::file::{FileObject, Split};
-use crate::raise::anywhere;
 use crate::runtime::enter;
 use core::ffi::c_int;
 use hpvm_mpi::error::Result;
@@ -172,15 +171,10 @@ fn not_negative(what: &str, value: MPI_Offset) -> Result<u64> {
         .map_err(|_| wrong(Class::Arg, format!("{what} is {value}; expected 0 or more")))
 }
 
-/// `MPI_File_delete` and its like: errors on no open file.
+/// `MPI_File_delete`, `MPI_Register_datarep` and their like: errors on no open file, which the default handler of files gets (14.7).
 fn on_no_file(function: &'static str, body: impl FnOnce() -> Result<()>) -> c_int {
     match body() {
         Ok(()) => MPI_SUCCESS,
         Err(error) => raise_file(function, MPI_FILE_NULL, error),
     }
-}
-
-/// For what needs neither a file nor the engine.
-fn on_nothing(function: &'static str, body: impl FnOnce() -> Result<()>) -> c_int {
-    anywhere(function, body)
 }

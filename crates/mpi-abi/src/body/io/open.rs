@@ -130,7 +130,7 @@ fn open_together(
     let (path, amode, info) = agree::together_on(comm, size, arguments)?;
     let ranks = Ranks { comm, size, rank };
     let (file, stripes) = match striped::open(ranks, &path, amode, &info)? {
-        Some(stripes) => match agree::together_on(comm, size, File::nowhere(&path, amode)) {
+        Some(stripes) => match agree::together_at(comm, size, &path, File::nowhere(&path, amode)) {
             Ok(file) => (file, Some(stripes)),
             Err(error) => {
                 stripes.abandon(rank, &path);
@@ -166,12 +166,12 @@ fn open_plain(private: &Private, path: &Path, amode: Amode) -> Result<File> {
         opened => opened,
     };
     let first = if private.rank() == 0 { Some(open(true)) } else { None };
-    let first = agree::together_on(comm, size, first.transpose())?;
+    let first = agree::together_at(comm, size, path, first.transpose())?;
     let file = match first {
         Some(file) => Ok(file),
         None => open(false),
     };
-    let file = agree::together_on(comm, size, file)?;
+    let file = agree::together_at(comm, size, path, file)?;
     check_identity(private, &file)?;
     Ok(file)
 }
