@@ -202,10 +202,10 @@ impl Mpi {
         !self.moving.is_empty()
     }
 
-    /// A transfer that is over, if there is one: of which interface, and whether all bytes have moved.
-    pub fn poll_transfers(&mut self) -> Option<(u8, Transfer, bool)> {
-        for at in 0..self.moving.len() {
-            let moving = &mut self.moving[at];
+    /// The next transfer that is over, if there is one: of which interface, and whether all bytes have moved. `at` is where one
+    /// round over all of them is, 0 at its beginning: many that end together are each tested once.
+    pub fn poll_transfers(&mut self, at: &mut usize) -> Option<(u8, Transfer, bool)> {
+        while let Some(moving) = self.moving.get_mut(*at) {
             let mut status = MPI_Status::default();
             let mut done = c_int::from(moving.request == MPI_REQUEST_NULL);
             let mut good = false;
@@ -216,8 +216,10 @@ impl Mpi {
                 done |= c_int::from(!ok(code));
             }
             if done != 0 {
-                return Some(self.moved(at, good));
+                // The last one takes its place, and is next.
+                return Some(self.moved(*at, good));
             }
+            *at += 1;
         }
         None
     }

@@ -205,9 +205,9 @@ impl Process {
 
     #[inline(never)]
     fn end_transfers(&mut self) -> bool {
-        let mut some = false;
+        let (mut some, mut at) = (false, 0);
         self.carrier.set_hold(true);
-        while let Some(over) = self.carrier.poll_transfers() {
+        while let Some(over) = self.carrier.poll_transfers(&mut at) {
             some = true;
             self.transferred(over);
         }
