@@ -298,11 +298,12 @@ fn spec(matches: &ArgMatches, mut words: Vec<String>) -> Result<JobSpec, String>
     }
     given(matches, &mut flags);
     fill(&mut spec, &flags)?;
-    let elsewhere = super::server::is_remote();
-    match program::fault(&spec, Path::new(".")).filter(|_| !elsewhere) {
-        Some(fault) => Err(fault),
-        None => Ok(spec),
+    if !super::server::is_remote()
+        && let Some(fault) = program::fault(&spec, Path::new("."))
+    {
+        return Err(fault);
     }
+    Ok(spec)
 }
 
 fn read_directives(text: &str, ours: bool, flags: &mut Given) -> Result<(), String> {

@@ -102,6 +102,16 @@ fn scenarios() {
         case(
             (
                 "POST",
+                "/api/v1/jobs?validate=1",
+                r#"{"command":["./missing"],"workdir":"/of/another/host"}"#,
+            ),
+            200,
+            &["hpvm submit", "./missing"],
+            &[],
+        ),
+        case(
+            (
+                "POST",
                 "/api/v1/jobs",
                 r#"{"command":["x"],"depends_on":[{"kind":"afterok","job":99}]}"#,
             ),

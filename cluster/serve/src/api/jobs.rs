@@ -188,10 +188,14 @@ async fn checked(
     let queue = spec.queue.clone().unwrap_or_else(|| check::QUEUE.into());
     let limits = app.read(move |store| store.limits(&queue)).await?;
     faults.extend(check::keep_limits(&mut spec, &limits));
-    // In system mode the server has other rights than the job will have.
+    // In system mode the server has other rights than the job will have; a folder that is not here may be another host's.
     if !app.place.system && faults.is_empty() {
         let (asked, home) = (spec.clone(), app.place.home.clone());
-        let fault = blocking(move || Ok(program::fault(&asked, &home))).await?;
+        let look = move || match program::folder(&asked, &home).is_dir() {
+            true => Ok(program::fault(&asked, &home)),
+            false => Ok(None),
+        };
+        let fault = blocking(look).await?;
         faults.extend(fault.map(|text| ("command", text)));
     }
     if !faults.is_empty() {
