@@ -15,6 +15,7 @@
  *   oshcc -O2 -o bucket_sort bucket_sort.c ../common/options.c && oshrun -n 4 ./bucket_sort --keys 1000000
  */
 #include "../common/options.h"
+#include "first.h"
 
 #include <shmem.h>
 #include <stdint.h>
@@ -22,11 +23,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-static int is_first(void)
-{
-    return shmem_my_pe() == 0;
-}
 
 static struct run run = {.launcher = "oshrun -n PES", .name = "shmem_bucket_sort", .first = is_first, .end = shmem_finalize};
 static long keys_of_each = 1000000;

@@ -5,17 +5,13 @@
  *   oshcc -O2 -o gups gups.c ../common/options.c && oshrun -n 4 ./gups --log2words 18
  */
 #include "../common/options.h"
+#include "first.h"
 
 #include <shmem.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-
-static int is_first(void)
-{
-    return shmem_my_pe() == 0;
-}
 
 static struct run run = {.launcher = "oshrun -n PES", .name = "shmem_gups", .first = is_first, .end = shmem_finalize};
 static long log_words = 18;

@@ -139,8 +139,7 @@ pub fn done(code: c_int) -> Result<()> {
 
 /// The same result on all ranks: a rank whose own step went well gets the error of the first that failed.
 pub fn together<R>(file: &FileObject, mine: Result<R>) -> Result<R> {
-    let codes = all_words(file.comm, file.size(), [code_of(&mine)])?;
-    unless_failed(mine, codes.iter().map(|[code]| *code), Some(file.file.path()))
+    together_at(file.comm, file.size(), file.file.path(), mine)
 }
 
 /// As `together`, while the file of this path is opened.
