@@ -93,4 +93,9 @@ void bsp_popregister(const void *ident);
 }
 #endif
 
+/* Calls that go on where the last one ended, inside of the program; with HPVM_BSP_CALLS every call is one. */
+#if defined(__GNUC__) && defined(__OPTIMIZE__) && defined(__LP64__) && !defined(HPVM_BSP_CALLS)
+#include <hpvm_bsp_inline.h>
+#endif
+
 #endif

@@ -116,7 +116,7 @@ void sam_push(sam_name name, int rank);
 
 /* Begins to write value `next` in the memory of value `old`, whose content is there at first; `old` is gone. Only by the
  * rank that has written `old`. It counts as the last use of `old`: blocks until the others are over, or go on with copies of
- * their own. */
+ * their own. A value that stays is in use nowhere then. */
 void *sam_rename(sam_name old, sam_name next, size_t *bytes);
 
 /* The program does not use the object, a value or an accumulator, any more: no use or update is under way anywhere, and none

@@ -1,4 +1,4 @@
-# How an application is built: its SOURCES and HEADERS and what is common, into OUT.
+# How an application is built: its SOURCES and HEADERS, with DEFINES and LIBS if it has any, and what is common, into OUT.
 MPICC ?= mpicc
 # From where the application is.
 SHARED ?= ../common
@@ -9,7 +9,7 @@ FLAGS = -std=gnu11 -Wall -Wextra -Wno-psabi -fopenmp-simd -fno-math-errno -fno-t
 COMMON = $(addprefix $(SHARED)/,flags.c run.c loop.c progress.c checkpoint.c png.c scaling.c)
 
 $(OUT): $(SOURCES) $(HEADERS) $(COMMON) $(SHARED)/app.h
-	$(MPICC) $(PROFILE) $(FLAGS) $(CFLAGS) -o $@ $(SOURCES) $(COMMON) -lz -lm
+	$(MPICC) $(PROFILE) $(FLAGS) $(DEFINES) $(CFLAGS) -o $@ $(SOURCES) $(COMMON) -lz -lm $(LIBS)
 
 .PHONY: clean
 clean:

@@ -32,7 +32,7 @@ static void common_flags(struct app *app, struct app_flag flags[COMMON])
 static void help_on(FILE *out, const struct app_flag *flags)
 {
     for (; flags->name; flags++) {
-        int width = fprintf(out, "  %s %s", flags->name, flags->argument);
+        int width = fprintf(out, "  %s %s", flags->name, flags->argument ? flags->argument : "");
         fprintf(out, "%*s%s\n", width < HELP_COLUMN ? HELP_COLUMN - width : 1, "", flags->help);
     }
 }

@@ -7,7 +7,7 @@
  * the inverse of the discrete operator is bounded by 1/8: the error stays below 0.27 h^2
  * whatever the grid, if stencil, faces and sums are right.
  *
- * Usage: mpirun -n RANKS poisson [--n GRID] [--tol T] [--max-iter N] [--quiet]
+ * Usage: mpirun -n RANKS poisson [--n GRID] [--tol T] [--max-iter N] [--quiet] [--check]
  */
 #include "poisson.h"
 
@@ -22,6 +22,10 @@ static const double ERROR_BOUND = 0.27;
 /* In one iteration: the stencil 8, two dots and three updates 2 each. */
 static const double FLOPS_PER_POINT = 18;
 enum { PROGRESS_STEP = 25, LARGEST_N = 2000 };
+/* Of --check: the second grid has half the spacing of the first. */
+enum { COARSE_N = 31, FINE_N = 2 * COARSE_N + 1 };
+/* The error is a h^2 + b h^4, so half the spacing leaves a quarter, but for a few thousandths here. */
+static const double RATIO_TOLERANCE = 0.02;
 
 struct outcome {
     int iterations, converged;
@@ -32,7 +36,8 @@ static const char usage[] = "usage: mpirun -n RANKS poisson [options]\n"
                             "  --n GRID       inner grid points per direction (64)\n"
                             "  --tol T        residual to reach, relative (1e-8)\n"
                             "  --max-iter N   give up after so many iterations (20 * GRID)\n"
-                            "  --quiet        no progress lines\n";
+                            "  --quiet        no progress lines\n"
+                            "  --check        two grids, of which the finer has a quarter of the error; seconds\n";
 
 static double shape(double t)
 {
@@ -87,6 +92,8 @@ static int parse(int argc, char **argv, struct settings *s)
             return 1;
         } else if (strcmp(argv[i], "--quiet") == 0) {
             s->quiet = 1;
+        } else if (strcmp(argv[i], "--check") == 0) {
+            s->check = 1;
         } else if (strcmp(argv[i], "--n") == 0) {
             bad = parse_number(argv[i++], next, 1, LARGEST_N, &value);
             s->n = (int)value;
@@ -100,15 +107,17 @@ static int parse(int argc, char **argv, struct settings *s)
             return 2;
         }
     }
+    if (s->check)
+        s->n = COARSE_N;
     if (s->max_iter == 0)
-        s->max_iter = 20 * s->n;
+        s->max_iter = 20 * (s->check ? FINE_N : s->n);
     return bad;
 }
 
 /* Rank 0 reads the arguments for all, so that one message is printed and all leave alike. */
 static int settle(int argc, char **argv, struct box *box, struct settings *s)
 {
-    int status = 0, numbers[4];
+    int status = 0, numbers[5];
     if (box->rank == 0) {
         status = parse(argc, argv, s);
         if (status == 0 && !box_split(s->n, 0, box->ranks, box)) {
@@ -120,9 +129,10 @@ static int settle(int argc, char **argv, struct box *box, struct settings *s)
         }
     }
     numbers[0] = status, numbers[1] = s->n, numbers[2] = s->max_iter, numbers[3] = s->quiet;
-    MPI_Bcast(numbers, 4, MPI_INT, 0, MPI_COMM_WORLD);
+    numbers[4] = s->check;
+    MPI_Bcast(numbers, 5, MPI_INT, 0, MPI_COMM_WORLD);
     MPI_Bcast(&s->tol, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-    s->n = numbers[1], s->max_iter = numbers[2], s->quiet = numbers[3];
+    s->n = numbers[1], s->max_iter = numbers[2], s->quiet = numbers[3], s->check = numbers[4];
     return numbers[0];
 }
 
@@ -249,8 +259,33 @@ static int judge(const struct box *b, const struct settings *s, const struct out
            1e-6 * FLOPS_PER_POINT * points * out->iterations / out->seconds);
     printf("largest error %.3e, allowed %.3e (%.3f and %.2f times h^2)\n", out->error, bound,
            out->error / (h * h), ERROR_BOUND);
-    puts(passed ? "PASSED" : "FAILED");
     return passed;
+}
+
+/* Solves on a grid of `s->n` points per direction; says whether the answer is right. */
+static int solve_and_judge(struct box *b, const struct settings *s, struct outcome *out)
+{
+    *out = (struct outcome){0};
+    box_split(s->n, b->rank, b->ranks, b);
+    if (b->rank == 0)
+        printf("Poisson, %d x %d x %d points on %d ranks (%d x %d x %d)\n", s->n, s->n, s->n,
+               b->ranks, b->dims[0], b->dims[1], b->dims[2]);
+    run(b, s, out);
+    return judge(b, s, out);
+}
+
+/* The stencil is of second order: a quarter of the error at half the spacing. */
+static int check(struct box *b, struct settings s)
+{
+    struct outcome coarse, fine;
+    int passed = solve_and_judge(b, &s, &coarse);
+    s.n = FINE_N;
+    passed &= solve_and_judge(b, &s, &fine);
+    double ratio = coarse.error / fine.error;
+    if (b->rank == 0)
+        printf("error of the coarse grid over that of the fine one %.4f, expected %.2f to %.2f\n",
+               ratio, 4 - RATIO_TOLERANCE, 4 + RATIO_TOLERANCE);
+    return passed && fabs(ratio - 4) <= RATIO_TOLERANCE;
 }
 
 int main(int argc, char **argv)
@@ -266,12 +301,9 @@ int main(int argc, char **argv)
         MPI_Finalize();
         return status == 1 ? 0 : status;
     }
-    box_split(s.n, box.rank, box.ranks, &box);
+    int passed = s.check ? check(&box, s) : solve_and_judge(&box, &s, &out);
     if (box.rank == 0)
-        printf("Poisson, %d x %d x %d points on %d ranks (%d x %d x %d)\n", s.n, s.n, s.n,
-               box.ranks, box.dims[0], box.dims[1], box.dims[2]);
-    run(&box, &s, &out);
-    int passed = judge(&box, &s, &out);
+        puts(passed ? "PASSED" : "FAILED");
     MPI_Finalize();
     return passed ? 0 : 1;
 }

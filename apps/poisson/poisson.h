@@ -10,7 +10,7 @@ enum { LOW_X, HIGH_X, LOW_Y, HIGH_Y, LOW_Z, HIGH_Z, FACES };
 struct settings {
     int n; /* inner grid points per direction */
     int max_iter;
-    int quiet;
+    int quiet, check;
     double tol; /* residual, relative to the right-hand side */
 };
 

@@ -91,6 +91,8 @@ int qmc_check(const struct app *app, const struct problem *normal)
     good &= check_variational(app, normal);
     good &= check_diffusion(app, helium, "He", -2.903724);
     good &= check_diffusion(app, hydrogen, "H2", -1.174476);
+    hydrogen.distance = 2;
+    good &= check_diffusion(app, hydrogen, "H2, protons 2 bohr apart", -1.138133);
     good &= check_population(app, helium);
     return app_verdict(app, good);
 }

@@ -1,5 +1,5 @@
-/* Which rank has which cells: recursive coordinate bisection. A box of cells is cut across its longest side, of equal ones the last (sweeps
- * go along it), into parts as large as the numbers of ranks that they are for. */
+/* Which rank has which cells: recursive coordinate bisection, or METIS. Bisection cuts a box of cells across its longest side, of equal
+ * ones the last (sweeps go along it), into parts as large as the numbers of ranks that they are for. */
 #include "sweep.h"
 
 #include <math.h>
@@ -42,19 +42,32 @@ static void cut(struct place *places, int count, int first, int ranks, int *owne
     cut(places + left, count - left, first + half, ranks - half, owner);
 }
 
-void partition(struct sweep *s)
+static void bisect(const struct mesh *m, int ranks, int *owner)
 {
-    const struct mesh *m = &s->mesh;
     struct place *places = app_memory((size_t)m->cells, sizeof *places);
     for (int c = 0; c < m->cells; c++) {
         places[c].cell = c;
         for (int d = 0; d < 3; d++)
             places[c].at[d] = m->cell[c].centre[d];
     }
+    cut(places, m->cells, 0, ranks, owner);
+    free(places);
+}
+
+void partition(struct sweep *s)
+{
+    const struct mesh *m = &s->mesh;
     s->owner = app_memory((size_t)m->cells, sizeof *s->owner);
-    cut(places, m->cells, 0, s->ranks, s->owner);
+    /* METIS is asked by one rank for all: on other hosts it may be another version. It does not make one part. */
+    int by_metis = s->p.metis && s->ranks > 1;
+    if (by_metis && s->rank == 0)
+        by_metis = metis_partition(m, s->ranks, s->owner);
+    MPI_Bcast(&by_metis, 1, MPI_INT, 0, s->comm);
+    if (by_metis)
+        MPI_Bcast(s->owner, m->cells, MPI_INT, 0, s->comm);
+    else
+        bisect(m, s->ranks, s->owner);
     s->own = 0;
     for (int c = 0; c < m->cells; c++)
         s->own += s->owner[c] == s->rank;
-    free(places);
 }

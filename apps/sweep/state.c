@@ -116,7 +116,7 @@ static int take(struct sweep *s, const struct app_state *state)
     return good;
 }
 
-int sweep_read(const struct app *app, struct sweep *s)
+int sweep_read(const struct app *app, struct sweep *s, int64_t metis)
 {
     struct head head;
     struct app_state state = {&head, sizeof head, NULL, sizeof(struct record), 0};
@@ -124,6 +124,8 @@ int sweep_read(const struct app *app, struct sweep *s)
     if (status == 0)
         status = sweep_refuse(app, &head.p);
     if (status == 0) {
+        /* The parts are the run's, as their number is. */
+        head.p.metis = metis;
         sweep_start(s, MPI_COMM_WORLD, &head.p);
         s->iteration = head.iteration;
         s->change = head.change;

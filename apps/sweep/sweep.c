@@ -7,7 +7,7 @@
 struct run {
     struct app app;
     struct problem p;
-    char which[APP_TEXT_SIZE], shape[APP_TEXT_SIZE];
+    char which[APP_TEXT_SIZE], shape[APP_TEXT_SIZE], partition[APP_TEXT_SIZE];
     long bricks, seed, steps, print;
     int no_rays;
     struct sweep s;
@@ -79,7 +79,7 @@ static double timed(MPI_Comm comm, int times, void *with)
 static int begin(struct run *run)
 {
     if (*run->app.restart)
-        return sweep_read(&run->app, &run->s);
+        return sweep_read(&run->app, &run->s, run->p.metis);
     sweep_start(&run->s, MPI_COMM_WORLD, &run->p);
     return 0;
 }
@@ -111,12 +111,19 @@ static int simulate(void *with)
 static int make_problem(void *with)
 {
     static const char *const cases[CASES] = {"kobayashi", "manufactured"}, *const shapes[SHAPES] = {"hexahedra", "tetrahedra"};
+    static const char *const partitions[2] = {"bisection", "metis"};
     struct run *run = with;
     int which = app_find(run->which, cases, CASES), shape = app_find(run->shape, shapes, SHAPES);
+    int metis = app_find(run->partition, partitions, 2);
     if (which < 0)
         return app_refuse(&run->app, APP_USAGE, "'%s' is no good as --case: kobayashi or manufactured is needed", run->which);
     if (shape < 0)
         return app_refuse(&run->app, APP_USAGE, "'%s' is no good as --shape: hexahedra or tetrahedra is needed", run->shape);
+    if (metis < 0)
+        return app_refuse(&run->app, APP_USAGE, "'%s' is no good as --partition: bisection or metis is needed", run->partition);
+    if (metis && !metis_is_there())
+        return app_refuse(&run->app, APP_USAGE, "this sweep was compiled without METIS; install libmetis-dev and compile it again, or leave out --partition");
+    run->p.metis = metis;
     run->p.which = which, run->p.shape = shape, run->p.bricks = run->bricks, run->p.seed = run->seed;
     run->p.rays = which == KOBAYASHI && !run->no_rays;
     return sweep_refuse(&run->app, &run->p);
@@ -131,11 +138,13 @@ static int check(void *with)
 int main(int argc, char **argv)
 {
     static const struct app_parts parts = {.problem = make_problem, .check = check, .simulate = simulate, .timed = timed};
-    static struct run run = {.p = {.tolerance = 1e-6}, .which = "kobayashi", .shape = "hexahedra", .bricks = 20, .seed = 1, .steps = 100, .print = 1};
+    static struct run run = {.p = {.tolerance = 1e-6}, .which = "kobayashi", .shape = "hexahedra", .partition = "bisection",
+                             .bricks = 20, .seed = 1, .steps = 100, .print = 1};
     const struct app_flag flags[] = {
         {"--case", APP_TEXT, run.which, 0, 0, "NAME", "kobayashi (the default: source, void, shield) or manufactured"},
         {"--shape", APP_TEXT, run.shape, 0, 0, "NAME", "hexahedra (the default) or tetrahedra, six per brick"},
         {"--bricks", APP_WHOLE, &run.bricks, 1, 270, "N", "per direction (20)"},
+        {"--partition", APP_TEXT, run.partition, 0, 0, "NAME", "which cells a rank has: bisection (the default), or metis where that is installed"},
         {"--no-rays", APP_SWITCH, &run.no_rays, 0, 0, NULL, "kobayashi: sweeps for particles that have not collided, too, with ray effects"},
         {"--jitter", APP_REAL, &run.p.jitter, 0, 0.3, "J", "how far corners are moved at random, in bricks (0)"},
         {"--seed", APP_WHOLE, &run.seed, 0, 2147483647, "N", "of the moves (1)"},

@@ -38,6 +38,7 @@ struct angular {
 struct problem {
     int64_t which, shape, bricks; /* bricks: per direction */
     int64_t seed, rays; /* rays: particles that have not collided go along rays, not in sweeps */
+    int64_t metis;      /* which cuts the mesh */
     double jitter, twist, tolerance;
 };
 
@@ -175,8 +176,12 @@ pair rays_at(const struct material *m, const double *at); /* flux of particles t
 void ordinates_make(struct bundle all[BUNDLES]);
 double ordinate_flow(const struct bundle *b, int ordinate, const double normal[3]);
 
-/* partition.c: by recursive coordinate bisection */
+/* partition.c: by recursive coordinate bisection, or by METIS */
 void partition(struct sweep *s);
+
+/* metis.c */
+int metis_is_there(void);
+int metis_partition(const struct mesh *m, int ranks, int *owner); /* 0: METIS can't */
 
 /* schedule.c */
 void schedule_make(struct sweep *s, int octant);
@@ -204,7 +209,7 @@ void sweep_flux_at(const struct sweep *s, const double at[3], double value[GROUP
 
 /* state.c */
 int sweep_write(const struct app *app, const struct sweep *s);
-int sweep_read(const struct app *app, struct sweep *s);
+int sweep_read(const struct app *app, struct sweep *s, int64_t metis); /* metis: which cuts the mesh now, whatever did before */
 
 /* check.c */
 int sweep_check(const struct app *app);

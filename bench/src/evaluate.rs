@@ -357,7 +357,7 @@ pub(crate) fn print_then(ours: &Record, quantity: Quantity, comparable: impl Fn(
         t.row(vec![
             format!("  {}", f.entry.system),
             f.entry.year.to_string(),
-            table::number(f.entry.value),
+            f.entry.quoted(),
             table::number(times),
             source(&f),
         ]);
@@ -388,7 +388,7 @@ pub(crate) fn print_half(half: &HalfSize) {
         t.row(vec![
             format!("  {}", f.entry.system),
             f.entry.year.to_string(),
-            table::number(f.entry.value),
+            f.entry.quoted(),
             source(&f),
         ]);
     }

@@ -57,6 +57,13 @@ pub struct Entry {
     pub note: String,
 }
 
+impl Entry {
+    /// The value with all the digits that the paper gives.
+    pub fn quoted(&self) -> String {
+        self.value.to_string()
+    }
+}
+
 /// One figure and where it stands.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figure {
@@ -128,6 +135,14 @@ mod tests {
             assert!(exhibits().iter().any(|e| e.paper == paper), "{paper}");
         }
         assert!(exhibits().iter().all(|e| e.means.ends_with('.')));
+    }
+
+    #[test]
+    fn values_are_quoted_with_the_digits_of_the_papers() {
+        let of = |system: &str| all().find(|f| f.entry.system == system).expect("it is there");
+        assert_eq!(of("Cplant, 64 processors").entry.quoted(), "0.0132");
+        assert_eq!(of("LU, SGI Origin 2000").entry.quoted(), "1317.4");
+        assert_eq!(of("ASCI Red, 6800 processors").entry.quoted(), "12180");
     }
 
     #[test]

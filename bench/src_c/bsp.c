@@ -23,63 +23,101 @@ static long most = 4 << 20;
 static int p, s;
 static char *source, *target;
 
+/* Moves `bytes` to, or from, process `peer`, at `offset` of both blocks. */
+typedef void move(char *from, char *to, int peer, long offset, int bytes);
+
+static inline void put(char *from, char *to, int peer, long offset, int bytes)
+{
+    bsp_put(peer, from + offset, to, (int)offset, bytes);
+}
+
+static inline void hpput(char *from, char *to, int peer, long offset, int bytes)
+{
+    bsp_hpput(peer, from + offset, to, (int)offset, bytes);
+}
+
+static inline void get(char *from, char *to, int peer, long offset, int bytes)
+{
+    bsp_get(peer, from, (int)offset, to + offset, bytes);
+}
+
+static inline void hpget(char *from, char *to, int peer, long offset, int bytes)
+{
+    bsp_hpget(peer, from, (int)offset, to + offset, bytes);
+}
+
+static inline void message(char *from, char *to, int peer, long offset, int bytes)
+{
+    int32_t tag = (int32_t)(offset / WORD);
+    (void)to;
+    bsp_send(peer, &tag, from + offset, bytes);
+}
+
+/* The moves of a superstep to the other processes in turn, in a loop of its own for each operation, as programs have it. */
+static inline __attribute__((always_inline)) void moves(move *by, long h, long bytes, int words)
+{
+    const int own = s, others = p > 1 ? p - 1 : 1, all = p;
+    char *from = source, *to = target;
+    for (long offset = 0, turn = 0; offset < h; offset += bytes) {
+        int peer = own + 1 + (int)turn;
+        by(from, to, peer < all ? peer : peer - all, offset, words ? WORD : (int)(h - offset < bytes ? h - offset : bytes));
+        turn = turn + 1 == others ? 0 : turn + 1;
+    }
+}
+
+#define LOOPS(op)                                                                                                      \
+    static void op##_words(long h)                                                                                     \
+    {                                                                                                                  \
+        moves(op, h, WORD, 1);                                                                                         \
+    }                                                                                                                  \
+    static void op##_blocks(long h, long bytes)                                                                        \
+    {                                                                                                                  \
+        moves(op, h, bytes, 0);                                                                                        \
+    }
+LOOPS(put)
+LOOPS(hpput)
+LOOPS(get)
+LOOPS(hpget)
+LOOPS(message)
+
 struct operation {
     const char *name;
-    /* Moves `bytes` to, or from, process `peer`, at `offset` of both blocks. */
-    void (*move)(int peer, long offset, int bytes);
+    void (*words)(long h);
+    void (*blocks)(long h, long bytes);
     int queue; /* messages have to be taken out of the queue */
     int reads; /* data comes from the others' source */
 };
 
-static void put(int peer, long offset, int bytes)
-{
-    bsp_put(peer, source + offset, target, (int)offset, bytes);
-}
-
-static void hpput(int peer, long offset, int bytes)
-{
-    bsp_hpput(peer, source + offset, target, (int)offset, bytes);
-}
-
-static void get(int peer, long offset, int bytes)
-{
-    bsp_get(peer, source, (int)offset, target + offset, bytes);
-}
-
-static void hpget(int peer, long offset, int bytes)
-{
-    bsp_hpget(peer, source, (int)offset, target + offset, bytes);
-}
-
-static void message(int peer, long offset, int bytes)
-{
-    int32_t tag = (int32_t)(offset / WORD);
-    bsp_send(peer, &tag, source + offset, bytes);
-}
-
 static const struct operation operations[] = {
-    {"put", put, 0, 0},     {"hpput", hpput, 0, 0}, {"get", get, 0, 1},
-    {"hpget", hpget, 0, 1}, {"send", message, 1, 0},
+    {"put", put_words, put_blocks, 0, 0},         {"hpput", hpput_words, hpput_blocks, 0, 0},
+    {"get", get_words, get_blocks, 0, 1},         {"hpget", hpget_words, hpget_blocks, 0, 1},
+    {"send", message_words, message_blocks, 1, 0},
 };
 
 enum { OPERATIONS = sizeof operations / sizeof operations[0] };
 
+/* Takes all messages, and looks at each. */
+static void take(void)
+{
+    void *tag, *payload;
+    uint64_t word, sum = 0;
+    while (bsp_hpmove(&tag, &payload) >= 0) {
+        memcpy(&word, payload, sizeof word);
+        sum += word;
+    }
+    __asm__ volatile("" : : "r"(sum));
+}
+
 /* One superstep in which this process moves h bytes in pieces of `bytes`. */
 static void superstep(const struct operation *op, long h, long bytes)
 {
-    long offset = 0;
-    for (int peer = s; offset < h; offset += bytes) {
-        peer = peer + 1 == p ? 0 : peer + 1;
-        if (peer == s && p > 1)
-            peer = peer + 1 == p ? 0 : peer + 1;
-        op->move(peer, offset, (int)(h - offset < bytes ? h - offset : bytes));
-    }
+    if (bytes == WORD)
+        op->words(h);
+    else
+        op->blocks(h, bytes);
     bsp_sync();
-    if (op->queue) {
-        void *tag, *payload;
-        while (bsp_hpmove(&tag, &payload) >= 0)
-            continue;
-    }
+    if (op->queue)
+        take();
 }
 
 /* Messages come with what was sent, and gets with the others' source, which holds the same everywhere. */
@@ -131,44 +169,63 @@ static double timed(void (*run)(const struct work *), const struct work *w, long
     return slowest / (double)iterations;
 }
 
-/* Prints the median of some batches of one kind of superstep. */
-static void measure(const char *mode, const char *op, const char *shape, void (*run)(const struct work *),
-                    const struct work *w)
+struct series {
+    const char *mode, *op, *shape;
+    void (*run)(const struct work *);
+    struct work work;
+    long iterations;
+    double batch[BATCHES];
+};
+
+static void print(struct series *of)
 {
-    double once = timed(run, w, 3), batch[BATCHES];
-    long iterations = (long)(budget / BATCHES / (once > 1e-9 ? once : 1e-9));
-    if (iterations < 1)
-        iterations = 1;
-    for (int i = 0; i < BATCHES; i++)
-        batch[i] = timed(run, w, iterations) * 1e6;
-    qsort(batch, BATCHES, sizeof batch[0], ascending);
-    if (s == 0) {
-        printf("{\"mode\":\"%s\",\"op\":\"%s\",\"type\":\"%s\",\"ranks\":%d,\"size\":%ld,\"unit\":\"us\",\"median\":%.6g,"
-               "\"min\":%.6g,\"max\":%.6g,\"iters\":%ld,\"batches\":%d",
-               mode, op, shape, p, w->h, batch[BATCHES / 2], batch[0], batch[BATCHES - 1], iterations, BATCHES);
-        for (int i = 0; raw && i < BATCHES; i++)
-            printf("%s%.5g", i == 0 ? ",\"samples\":[" : ",", batch[i]);
-        puts(raw ? "]}" : "}");
-        fflush(stdout);
+    qsort(of->batch, BATCHES, sizeof of->batch[0], ascending);
+    printf("{\"mode\":\"%s\",\"op\":\"%s\",\"type\":\"%s\",\"ranks\":%d,\"size\":%ld,\"unit\":\"us\",\"median\":%.6g,"
+           "\"min\":%.6g,\"max\":%.6g,\"iters\":%ld,\"batches\":%d",
+           of->mode, of->op, of->shape, p, of->work.h, of->batch[BATCHES / 2], of->batch[0], of->batch[BATCHES - 1],
+           of->iterations, BATCHES);
+    for (int i = 0; raw && i < BATCHES; i++)
+        printf("%s%.5g", i == 0 ? ",\"samples\":[" : ",", of->batch[i]);
+    puts(raw ? "]}" : "}");
+    fflush(stdout);
+}
+
+/* Prints the medians of some batches of each kind of superstep, measured in turn: what disturbs one disturbs the others. */
+static void measure(struct series *of, int count)
+{
+    for (int k = 0; k < count; k++) {
+        double once = timed(of[k].run, &of[k].work, 3);
+        of[k].iterations = (long)(budget / BATCHES / (once > 1e-9 ? once : 1e-9));
+        if (of[k].iterations < 1)
+            of[k].iterations = 1;
     }
+    for (int i = 0; i < BATCHES; i++)
+        for (int k = 0; k < count; k++)
+            of[k].batch[i] = timed(of[k].run, &of[k].work, of[k].iterations) * 1e6;
+    for (int k = 0; k < count && s == 0; k++)
+        print(&of[k]);
 }
 
 static void measure_all(void)
 {
-    struct work nothing = {&operations[0], 0, WORD};
-    measure("barrier", "MPI_Barrier", "-", run_barrier, &nothing);
-    measure("sync", "bsp_sync", "-", run_superstep, &nothing);
+    struct series empty[] = {{.mode = "barrier", .op = "MPI_Barrier", .shape = "-", .run = run_barrier},
+                             {.mode = "sync", .op = "bsp_sync", .shape = "-", .run = run_superstep}};
+    empty[0].work = empty[1].work = (struct work){&operations[0], 0, WORD};
+    measure(empty, 2);
     for (long h = 64; h <= most; h *= 4) {
-        struct work copy = {NULL, h, h};
-        measure("memcpy", "memcpy", "-", run_memcpy, &copy);
+        struct series copy = {.mode = "memcpy", .op = "memcpy", .shape = "-", .run = run_memcpy, .work = {NULL, h, h}};
+        measure(&copy, 1);
         for (int i = 0; i < OPERATIONS; i++) {
-            long others = p > 1 ? p - 1 : 1;
-            struct work words = {&operations[i], h, WORD};
-            struct work blocks = {&operations[i], h, (h / others + WORD - 1) / WORD * WORD};
-            check(&operations[i], h, words.bytes);
-            measure("h-relation", operations[i].name, "words", run_superstep, &words);
-            check(&operations[i], h, blocks.bytes);
-            measure("h-relation", operations[i].name, "blocks", run_superstep, &blocks);
+            long others = p > 1 ? p - 1 : 1, block = (h / others + WORD - 1) / WORD * WORD;
+            struct series exchange = {
+                .mode = "h-relation", .op = operations[i].name, .shape = "words", .run = run_superstep};
+            exchange.work = (struct work){&operations[i], h, WORD};
+            check(&operations[i], h, WORD);
+            measure(&exchange, 1);
+            exchange.shape = "blocks";
+            exchange.work.bytes = block;
+            check(&operations[i], h, block);
+            measure(&exchange, 1);
         }
     }
 }

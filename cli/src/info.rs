@@ -119,7 +119,7 @@ fn xdp() -> String {
 /// Whether `--lane ofi` can be had, and by which providers.
 fn ofi() -> String {
     match hpvm_ofi::probe() {
-        Ok(found) => format!("yes: {}", found.text()),
+        Ok(found) => format!("yes: {}; {}", found.text(), found.automatic_text()),
         Err(why) => format!("no: {why}"),
     }
 }

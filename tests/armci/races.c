@@ -24,6 +24,17 @@ static void wrong(const char *what, void **there)
         armci_giov_t vector = {.src_ptr_array = from, .dst_ptr_array = to, .ptr_array_len = 2, .bytes = 8};
         ARMCI_PutV(&vector, 1, 0);
     }
+    /* Parts of one transfer. */
+    int close[1] = {4};
+    if (strcmp(what, "own_rows") == 0 && me == 0)
+        ARMCI_PutS(values, pitch, memory, close, count, 1, 0);
+    if (strcmp(what, "own_got") == 0 && me == 0)
+        ARMCI_GetS(memory, pitch, values, close, count, 1, 0);
+    if (strcmp(what, "own_segments") == 0 && me == 0) {
+        void *from[3] = {values, values + 1, values + 2}, *to[3] = {memory + 2, memory + 1, memory + 2};
+        armci_giov_t vector = {.src_ptr_array = from, .dst_ptr_array = to, .ptr_array_len = 3, .bytes = 8};
+        ARMCI_PutV(&vector, 1, 0);
+    }
     if (strcmp(what, "rmw") == 0 && me == 0) {
         int before;
         ARMCI_Rmw(ARMCI_FETCH_AND_ADD, &before, memory, 1, 0);
@@ -42,6 +53,13 @@ static void right(void **there)
 {
     double values[8] = {0}, factor = 1, *memory = there[0];
     int next = (me + 1) % n, before = (me + n - 1) % n, tag = 7, got, token = 0;
+    if (me == 0) {
+        /* The same bytes twice: as sums, and read. */
+        int pitch[1] = {16}, close[1] = {0}, count[2] = {8, 4};
+        ARMCI_AccS(ARMCI_ACC_DBL, &factor, values, pitch, memory, close, count, 1, 0);
+        ARMCI_PutS(values, close, memory, pitch, count, 1, 0);
+    }
+    ARMCI_Barrier();
     for (int round = 0; round < 3; round++) {
         /* One process keeps its order; others are beside it. */
         ARMCI_Put(values, (double *)there[next], 64, next);

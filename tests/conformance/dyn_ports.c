@@ -31,10 +31,28 @@ static void wrong_ones(void)
     CHECK_CLASS(MPI_Unpublish_name("a name that nobody publishes", MPI_INFO_NULL, closed), MPI_ERR_SERVICE);
 }
 
+/* A name that was changed on its way leads nowhere, and nobody waits for the port that it does not name any more. */
+static void changed_names(void)
+{
+    MPI_Comm inter = MPI_COMM_NULL;
+    char port[MPI_MAX_PORT_NAME];
+    CHECK_MPI(MPI_Open_port(MPI_INFO_NULL, port));
+    for (size_t i = 0; i < strlen(port); i++) {
+        char kept = port[i];
+        port[i] = kept == '0' ? '1' : '0';
+        CHECK_CLASS(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter), MPI_ERR_PORT);
+        CHECK_CLASS(MPI_Close_port(port), MPI_ERR_PORT);
+        port[i] = kept;
+    }
+    CHECK(inter == MPI_COMM_NULL);
+    CHECK_MPI(MPI_Close_port(port));
+}
+
 int main(int argc, char **argv)
 {
     check_init(&argc, &argv);
     wrong_ones();
+    changed_names();
     int rank, size;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -5,6 +5,25 @@
 #define PARTS 8
 #define EACH 500
 
+/* Of partitions of which one is wrong none is ready. */
+static void wrong_partitions(void)
+{
+    char out[4] = { 1, 2, 3, 4 }, in[4];
+    int list[] = { 0, 1, 4 };
+    MPI_Request requests[2];
+    CHECK_CLASS(MPI_Precv_init(in, 4, 1, MPI_CHAR, MPI_ANY_SOURCE, 0, MPI_COMM_SELF, MPI_INFO_NULL, &requests[1]), MPI_ERR_RANK);
+    CHECK_MPI(MPI_Psend_init(out, 4, 1, MPI_CHAR, 0, 0, MPI_COMM_SELF, MPI_INFO_NULL, &requests[0]));
+    CHECK_MPI(MPI_Precv_init(in, 4, 1, MPI_CHAR, 0, 0, MPI_COMM_SELF, MPI_INFO_NULL, &requests[1]));
+    CHECK_MPI(MPI_Startall(2, requests));
+    CHECK_CLASS(MPI_Pready_range(0, 4, requests[0]), MPI_ERR_ARG);
+    CHECK_CLASS(MPI_Pready_list(3, list, requests[0]), MPI_ERR_ARG);
+    CHECK_MPI(MPI_Pready_range(0, 3, requests[0]));
+    CHECK_MPI(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+    CHECK(memcmp(in, out, 4) == 0);
+    CHECK_MPI(MPI_Request_free(&requests[0]));
+    CHECK_MPI(MPI_Request_free(&requests[1]));
+}
+
 int main(int argc, char **argv)
 {
     check_init(&argc, &argv);
@@ -47,5 +66,6 @@ int main(int argc, char **argv)
         CHECK_MPI(MPI_Request_free(&requests[0]));
         CHECK_MPI(MPI_Request_free(&requests[1]));
     }
+    wrong_partitions();
     return check_finish();
 }

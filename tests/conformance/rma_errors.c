@@ -82,6 +82,54 @@ static void arguments(struct rma *r)
     CHECK_MPI(MPI_Win_unlock_all(win));
 }
 
+/* Both sides of an accumulate, and the result, have the same elements (12.3.4), and nothing is changed where they have not. */
+static void elements(struct rma *r)
+{
+    MPI_Win win = r->win;
+    MPI_Aint at = r->at[0];
+    MPI_Datatype row, spread, mixed, pair[2] = {MPI_INT, MPI_FLOAT};
+    MPI_Aint places[2] = {0, 4};
+    MPI_Request request;
+    int before = 0, after = 0, lengths[2] = {1, 1}, two[2] = {1, 2};
+    int64_t wide = 5;
+    float result = 0;
+    MPI_Type_contiguous(1, MPI_FLOAT, &row);
+    MPI_Type_vector(2, 1, 2, MPI_UNSIGNED, &spread);
+    MPI_Type_create_struct(2, lengths, places, pair, &mixed);
+    MPI_Type_commit(&row);
+    MPI_Type_commit(&spread);
+    MPI_Type_commit(&mixed);
+    CHECK_MPI(MPI_Win_lock_all(0, win));
+    CHECK_MPI(MPI_Get_accumulate(&before, 0, MPI_INT, &before, 1, MPI_INT, 0, at, 1, MPI_INT, MPI_NO_OP, win));
+    CHECK_MPI(MPI_Win_flush(0, win));
+    MPI_Op ops[] = {MPI_SUM, MPI_MAX, MPI_REPLACE};
+    for (int i = 0; i < 3; i++) {
+        CHECK_CLASS(MPI_Accumulate(two, 1, MPI_INT, 0, at, 1, MPI_FLOAT, ops[i], win), MPI_ERR_TYPE);
+        CHECK_CLASS(MPI_Accumulate(two, 1, MPI_FLOAT, 0, at, 1, MPI_INT, ops[i], win), MPI_ERR_TYPE);
+        CHECK_CLASS(MPI_Accumulate(two, 1, MPI_INT, 0, at, 1, row, ops[i], win), MPI_ERR_TYPE);
+        CHECK_CLASS(MPI_Accumulate(two, 2, MPI_INT, 0, at, 1, spread, ops[i], win), MPI_ERR_TYPE);
+        CHECK_CLASS(MPI_Accumulate(two, 4, MPI_SIGNED_CHAR, 0, at, 1, MPI_INT, ops[i], win), MPI_ERR_TYPE);
+        CHECK_CLASS(MPI_Raccumulate(two, 1, MPI_INT, 0, at, 1, MPI_FLOAT, ops[i], win, &request), MPI_ERR_TYPE);
+        CHECK_CLASS(MPI_Get_accumulate(two, 1, MPI_INT, &after, 1, MPI_INT, 0, at, 1, MPI_FLOAT, ops[i], win),
+                    MPI_ERR_TYPE);
+        CHECK_CLASS(MPI_Get_accumulate(two, 1, MPI_INT, &result, 1, MPI_FLOAT, 0, at, 1, MPI_INT, ops[i], win),
+                    MPI_ERR_TYPE);
+    }
+    CHECK_CLASS(MPI_Accumulate(two, 1, MPI_INT, 0, at, 1, MPI_FLOAT_INT, MPI_REPLACE, win), MPI_ERR_TYPE);
+    CHECK_CLASS(MPI_Accumulate(two, 2, MPI_INT, 0, at, 1, mixed, MPI_REPLACE, win), MPI_ERR_TYPE);
+    CHECK_CLASS(MPI_Get_accumulate(NULL, 0, MPI_INT, &result, 1, MPI_FLOAT, 0, at, 1, MPI_INT, MPI_NO_OP, win),
+                MPI_ERR_TYPE);
+    /* Two names of one element are no error: programs in C and Fortran share windows. */
+    CHECK_MPI(MPI_Accumulate(two, 0, MPI_INT, 0, at, 0, MPI_FLOAT, MPI_SUM, win));
+    CHECK_MPI(MPI_Get_accumulate(&wide, 0, MPI_INT64_T, &after, 1, MPI_INT32_T, 0, at, 1, MPI_INT, MPI_NO_OP, win));
+    CHECK_MPI(MPI_Win_flush(0, win));
+    CHECK_EQ(after, before);
+    CHECK_MPI(MPI_Win_unlock_all(win));
+    MPI_Type_free(&row);
+    MPI_Type_free(&spread);
+    MPI_Type_free(&mixed);
+}
+
 /* No window is made, on any rank, and nothing hangs. */
 static void creation(void)
 {
@@ -114,6 +162,7 @@ int main(int argc, char **argv)
         epochs(&r);
         MPI_Barrier(MPI_COMM_WORLD);
         arguments(&r);
+        elements(&r);
         rma_close(&r);
     }
     return check_finish();

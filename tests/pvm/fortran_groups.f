@@ -62,7 +62,7 @@
       call pvmfbarrier(group, members, info)
       call check(info .eq. PvmOk, 'barrier')
       call pvmffreezegroup(group, members, info)
-      call check(info .eq. PvmOk, 'freezegroup')
+      call check(info .eq. members, 'freezegroup')
       call pvmfgsize(group, size)
       call check(size .eq. members, 'gsize')
       call pvmfmytid(mine)

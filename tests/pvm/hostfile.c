@@ -24,7 +24,7 @@ int main(int argc, char **argv)
     CHECK(argc == 4);
     CHECK(pvm_start_pvmd(2, nothing, 1) == PvmCantStart);
     CHECK(pvm_start_pvmd(2, options, 1) == 0);
-    CHECK(pvm_start_pvmd(2, options, 1) == PvmAlready);
+    CHECK(pvm_start_pvmd(2, options, 1) == PvmDupHost);
     CHECK(pvm_config(&hosts, NULL, &list) == 0 && hosts == 2);
     for (i = 0; i < hosts; i++)
         if (!strcmp(list[i].hi_name, argv[2]))

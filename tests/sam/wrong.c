@@ -39,6 +39,13 @@ static void in_turn(void (*first)(void), void (*then)(void))
 
 static void write_42(void) { write_value(42, SAM_STAYS); }
 static void use_once(void) { write_value(42, 1), use(42); }
+/* As many names as a home remembers: 42 is the oldest. */
+static void use_up(void)
+{
+    use_once();
+    for (int which = 100; which < 100 + 65535; which++)
+        write_value(which, 1), use(which);
+}
 static void use_42(void) { use(42); }
 static void end_42(void) { sam_end_use(name_of(42)); }
 static void make_42(void) { make(42); }
@@ -63,6 +70,26 @@ static void finish_unended(void) { sam_value_begin(name_of(42), 1), sam_finish()
 static void leave(void) { exit(0); }
 static void again(void) { sam_init(); }
 static void nothing(void) {}
+static void begin_42(void) { sam_accumulator_begin(name_of(42), sizeof(int)); }
+static void free_used(void) { sam_use(name_of(42), NULL), sam_free(name_of(42)); }
+static void free_updated(void) { update_42(), sam_free(name_of(42)), forever(); }
+static void free_42(void) { make_42(), sam_free(name_of(42)); }
+static void rename_42(void) { sam_rename(name_of(42), name_of(44), NULL); }
+static void rename_used(void) { write_value(43, 0), sam_use(name_of(43), NULL), sam_rename(name_of(43), name_of(44), NULL); }
+static void convert_42(void) { sam_end_update_to_value(name_of(42), 1); }
+static void convert_wanted(void) { begin_42(), sam_barrier(), sam_wait(), convert_42(); }
+static void chaotic_updated(void) { begin_42(), sam_chaotic(name_of(42), NULL, NULL); }
+static void use_updated(void) { begin_42(), sam_use(name_of(42), NULL); }
+static void use_twice(void) { sam_use(name_of(42), NULL), use(42), sam_end_use(name_of(42)); }
+static void write_once_used(void) { write_value(42, 1); }
+static void use_end_end(void) { use(42), end_42(); }
+static void value_of_accumulator(void) { write_value(42, 0); }
+
+/* A structure that cannot be unpacked. */
+static size_t one_byte(const void *object) { return object != NULL; }
+static void pack_it(const void *object, void *bytes) { *(char *)bytes = *(const char *)object; }
+static void *unpack_nothing(const void *bytes, size_t count) { return bytes && count > 1 ? malloc(1) : NULL; }
+static void object_42(void) { sam_value_object(name_of(42), 1, calloc(1, 1), 0); }
 
 static const struct {
     const char *name;
@@ -70,6 +97,7 @@ static const struct {
 } mistakes[] = {
     {"twice", write_42, write_42},
     {"gone", use_once, use_42},
+    {"gone_long_ago", use_up, use_42},
     {"end_use", write_42, end_42},
     {"update_value", write_42, update_42},
     {"make_value", write_42, make_42},
@@ -92,6 +120,20 @@ static const struct {
     {"finish_unended", nothing, finish_unended},
     {"leave", nothing, leave},
     {"again", nothing, again},
+    {"free_used", write_42, free_used},
+    {"free_updated", make_42, free_updated},
+    {"update_freed", free_42, update_42},
+    {"rename_foreign", write_42, rename_42},
+    {"rename_used", nothing, rename_used},
+    {"convert_unbegun", make_42, convert_42},
+    {"chaotic_updated", nothing, chaotic_updated},
+    {"use_updated", nothing, use_updated},
+    {"many_uses", write_once_used, use_twice},
+    {"end_twice", write_42, use_end_end},
+    {"make_of_value", write_42, make_42},
+    {"value_of_accumulator", make_42, value_of_accumulator},
+    {"make_gone", use_once, make_42},
+    {"unpack", object_42, use_42},
 };
 
 static int bad_home(sam_name name, int ranks) { return name.space == 7 ? ranks : 0; }
@@ -105,6 +147,9 @@ int main(int argc, char **argv)
     if (strcmp(argv[1], "home") == 0)
         sam_set_home(bad_home);
     begin();
+    sam_type_register(one_byte, pack_it, unpack_nothing, free);
+    if (strcmp(argv[1], "convert_wanted") == 0)
+        me == 0 ? convert_wanted() : (sam_barrier(), update_42());
     if (strcmp(argv[1], "home") == 0)
         write_42();
     for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++)

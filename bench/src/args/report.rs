@@ -2,6 +2,7 @@
 
 use super::{common_args, own_target, prefix};
 use crate::error::BenchError;
+use crate::npb::CLASSES;
 use crate::report::{Plan, names};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use std::path::PathBuf;
@@ -47,6 +48,15 @@ pub fn command() -> Command {
                 .requires("peers"),
         )
         .arg(path("npb", "DIR", "Also the NAS benchmarks of this copy (see 'hpvm bench npb')"))
+        .arg(
+            Arg::new("npb-class")
+                .long("npb-class")
+                .value_name("CLASSES")
+                .value_delimiter(',')
+                .value_parser(CLASSES)
+                .requires("npb")
+                .help("Their sizes; from B on each runs once, with all processors [default: A,B, with --quick S,W]"),
+        )
         .arg(
             Arg::new("ranks")
                 .short('n')
@@ -97,6 +107,13 @@ pub fn plan(matches: &ArgMatches) -> Result<Plan, BenchError> {
             "no folder of other MPIs; 'hpvm bench peers --install-only --dir FOLDER' makes one";
         return wrong(missing.display().to_string(), reason);
     }
+    let classes = match (path("npb"), words("npb-class")) {
+        (None, _) => Vec::new(),
+        (_, chosen) if !chosen.is_empty() => chosen,
+        _ => if matches.get_flag("quick") { ["S", "W"] } else { ["A", "B"] }
+            .map(str::to_owned)
+            .to_vec(),
+    };
     let target = own_target(matches)?;
     let prefix = prefix()?;
     Ok(Plan {
@@ -109,6 +126,7 @@ pub fn plan(matches: &ArgMatches) -> Result<Plan, BenchError> {
         peers,
         ranks: matches.get_one::<u32>("ranks").copied(),
         npb: path("npb"),
+        npb_classes: classes,
         only: words("only"),
         against: path("against"),
         quick: matches.get_flag("quick"),
@@ -135,6 +153,11 @@ mod tests {
         assert_eq!(read("report -o -").unwrap().output, None);
         assert!(read("report -o r.pdf").unwrap_err().to_string().contains(".html"));
         assert!(read("report --hosts a").is_err());
+        let classes = |words: &str| read(words).unwrap().npb_classes;
+        assert!(classes("report").is_empty());
+        assert_eq!(classes("report --npb x"), ["A", "B"]);
+        assert_eq!(classes("report --npb x --quick"), ["S", "W"]);
+        assert_eq!(classes("report --npb x --npb-class A"), ["A"]);
         assert!(
             read("report --peers --dir /nowhere")
                 .unwrap_err()

@@ -13,11 +13,11 @@ const TIME_LIMIT: Duration = Duration::from_secs(600);
 /// Compilers for MPI.
 #[derive(Debug)]
 pub struct Wrappers {
-    fortran: PathBuf,
-    c: PathBuf,
+    pub fortran: PathBuf,
+    pub c: PathBuf,
 }
 
-/// A copy of the sources that is built with hpvm's wrappers.
+/// A copy of the sources that is built with an MPI's wrappers.
 #[derive(Debug)]
 pub struct Built {
     work: tempfile::TempDir,

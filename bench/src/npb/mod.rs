@@ -4,6 +4,7 @@
 //! user has stays as it is.
 
 mod build;
+mod others;
 mod output;
 mod table;
 
@@ -13,7 +14,8 @@ use crate::progress::Progress;
 use crate::show::show;
 use crate::target::{Target, capture};
 use build::Built;
-use serde::Serialize;
+pub use build::runs_on;
+use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -36,16 +38,44 @@ pub struct Plan {
     pub bin: PathBuf,
     /// NPB3.x-MPI, or the folder that holds it.
     pub sources: PathBuf,
-    pub classes: Vec<String>,
-    pub ranks: Vec<u32>,
-    pub benchmarks: Vec<String>,
+    pub wanted: Vec<Wanted>,
+    /// How often each, by turns.
+    pub repeat: u32,
+    /// Other MPIs of `peers_dir`.
     pub peers: Vec<String>,
     pub peers_dir: PathBuf,
+    /// Also MPIs of the system that have compilers.
+    pub others: bool,
     pub json: bool,
 }
 
+/// A benchmark to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    pub benchmark: String,
+    pub class: String,
+    pub ranks: u32,
+}
+
+/// Every benchmark in every class on all numbers of ranks that it runs on.
+pub fn wanted(classes: &[String], benchmarks: &[String], ranks: &[u32]) -> Vec<Wanted> {
+    let mut all = Vec::new();
+    for class in classes {
+        for benchmark in benchmarks {
+            let fit = ranks.iter().filter(|n| runs_on(benchmark, **n));
+            let (class, benchmark) = (class.clone(), benchmark.clone());
+            all.extend(fit.map(|n| Wanted {
+                benchmark: benchmark.clone(),
+                class: class.clone(),
+                ranks: *n,
+            }));
+        }
+    }
+    all
+}
+
 /// One run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     pub benchmark: String,
     pub class: String,
@@ -65,16 +95,29 @@ pub struct Outcome {
     /// Runs that were not made for a reason that is no fault, such as memory.
     pub left_out: Vec<String>,
     pub failures: Vec<String>,
+    /// Ctrl-C ended it: the rows are those of the runs that were finished.
+    pub interrupted: bool,
+}
+
+/// An MPI, and the benchmarks as they were built for it.
+struct Candidate<'a> {
+    target: Target,
+    built: &'a Built,
+    /// It runs programs of the standard ABI, but has no library for Fortran.
+    only_c: bool,
 }
 
 /// Builds, runs and prints. Takes minutes to hours.
 ///
 /// # Errors
-/// No NPB at the folder, a missing compiler, Ctrl-C; after a full table, [`BenchError::SomeFailed`] when runs
-/// failed or did not verify.
+/// No NPB at the folder, a missing compiler; after a table of what was run, Ctrl-C, or [`BenchError::SomeFailed`] when
+/// runs failed or did not verify.
 pub fn run(plan: &Plan) -> Result<(), BenchError> {
-    let outcome = measure(plan)?;
+    let outcome = measure(plan, Vec::new(), &mut |_| Ok(()))?;
     show(&outcome, plan.json, table::print)?;
+    if outcome.interrupted {
+        return Err(BenchError::Interrupted);
+    }
     let wrong = outcome.rows.iter().filter(|row| !row.verified).count();
     match outcome.failures.len() + wrong {
         0 => Ok(()),
@@ -82,85 +125,121 @@ pub fn run(plan: &Plan) -> Result<(), BenchError> {
     }
 }
 
-/// Builds and runs everything that was asked for and fits.
-pub fn measure(plan: &Plan) -> Result<Outcome, BenchError> {
+/// Keeps the rows that there are so far.
+pub type Keep<'a> = &'a mut dyn FnMut(&[Row]) -> Result<(), BenchError>;
+
+/// Builds and runs everything that was asked for and fits, or what Ctrl-C leaves time for. What `made` has was run
+/// before; `keep` gets all rows after each run.
+pub fn measure(plan: &Plan, made: Vec<Row>, keep: Keep) -> Result<Outcome, BenchError> {
     let sources = build::sources(&plan.sources)?;
     plan.target.check_launcher()?;
-    let built = Built::new(&sources, build::own_wrappers(&plan.bin)?)?;
-    let mut outcome = Outcome::default();
-    let candidates = candidates(plan, &mut outcome)?;
-    let runs = runs(plan, build::available_memory(), &mut outcome);
-    let mut progress = Progress::new(runs.len() as u64);
-    let mut unbuilt: Vec<String> = Vec::new();
-    for (benchmark, class, ranks) in &runs {
-        let name = format!("{benchmark}.{class}");
-        if unbuilt.contains(&name) {
-            continue;
-        }
-        let program = match built.program(benchmark, class) {
-            Ok(program) => program,
-            Err(BenchError::Interrupted) => return Err(BenchError::Interrupted),
-            Err(error) => {
-                progress.say(&format!("{error}"));
-                outcome.failures.push(format!("{name}: {error}"));
-                unbuilt.push(name);
-                continue;
-            }
-        };
-        // Our Fortran library needs our MPI library; a program in C needs the standard ABI alone.
-        let several = if benchmark == IN_C { candidates.len() } else { 1 };
-        for target in &candidates[..several] {
-            if target.name == plan.target.name {
-                progress.step(&format!("{benchmark}.{class} on {ranks}"));
-            }
-            match one(target, &program, (benchmark, class), *ranks) {
-                Ok(row) => outcome.rows.push(row),
-                Err(BenchError::Interrupted) => return Err(BenchError::Interrupted),
-                Err(error) => {
-                    progress.say(&format!("{error}"));
-                    let what = format!("{benchmark}.{class} on {ranks} by {}", target.name);
-                    outcome.failures.push(format!("{what}: {error}"));
-                }
-            }
-        }
+    let own = Built::new(&sources, build::own_wrappers(&plan.bin)?)?;
+    let others = if plan.others { others::found(&sources)? } else { Vec::new() };
+    let mut outcome = Outcome { rows: made, ..Outcome::default() };
+    match run_all(plan, &candidates(plan, &own, &others)?, &mut outcome, keep) {
+        Err(BenchError::Interrupted) => outcome.interrupted = true,
+        done => done?,
     }
     Ok(outcome)
 }
 
-/// hpvm and the peers of the standard ABI, which run the same program in C.
-fn candidates(plan: &Plan, outcome: &mut Outcome) -> Result<Vec<Target>, BenchError> {
-    let mut all = vec![plan.target.clone()];
-    if !plan.peers.is_empty() {
-        let reason =
-            "the other MPIs, but for IS: their packages have no compiler wrapper for Fortran";
-        outcome.left_out.push(reason.into());
+fn run_all(
+    plan: &Plan,
+    candidates: &[Candidate],
+    outcome: &mut Outcome,
+    keep: Keep,
+) -> Result<(), BenchError> {
+    let fitting = fitting(&plan.wanted, build::available_memory(), outcome);
+    let mut progress = Progress::new(u64::from(plan.repeat) * fitting.len() as u64);
+    for wanted in &fitting {
+        for round in 0..plan.repeat as usize {
+            progress.step(&wanted.told());
+            for candidate in candidates {
+                if candidate.only_c && wanted.benchmark != IN_C
+                    || outcome.rows.iter().filter(|row| wanted.is(row, candidate)).count() > round
+                    || outcome.failures.iter().any(|f| f.starts_with(&wanted.by(candidate)))
+                {
+                    continue;
+                }
+                match candidate.run(wanted) {
+                    Ok(row) => {
+                        outcome.rows.push(row);
+                        keep(&outcome.rows)?;
+                    }
+                    Err(BenchError::Interrupted) => return Err(BenchError::Interrupted),
+                    Err(error) => {
+                        progress.say(&format!("{error}"));
+                        outcome.failures.push(format!("{}: {error}", wanted.by(candidate)));
+                    }
+                }
+            }
+        }
     }
+    Ok(())
+}
+
+impl Wanted {
+    fn told(&self) -> String {
+        format!("{}.{} on {}", self.benchmark, self.class, self.ranks)
+    }
+
+    fn by(&self, candidate: &Candidate) -> String {
+        format!("{} by {}", self.told(), candidate.target.name)
+    }
+
+    fn is(&self, row: &Row, candidate: &Candidate) -> bool {
+        (&row.benchmark, &row.class, row.ranks) == (&self.benchmark, &self.class, self.ranks)
+            && row.by == candidate.target.name
+    }
+}
+
+impl Candidate<'_> {
+    fn run(&self, wanted: &Wanted) -> Result<Row, BenchError> {
+        let program = self.built.program(&wanted.benchmark, &wanted.class)?;
+        one(&self.target, &program, (&wanted.benchmark, &wanted.class), wanted.ranks)
+    }
+}
+
+/// hpvm; the peers of the standard ABI, which run its program in C; those that have compilers.
+fn candidates<'a>(
+    plan: &Plan,
+    own: &'a Built,
+    others: &'a [(Target, Built)],
+) -> Result<Vec<Candidate<'a>>, BenchError> {
+    let mut all = vec![Candidate { target: plan.target.clone(), built: own, only_c: false }];
     for name in plan.peers.iter().filter(|name| *name != "openmpi") {
         let here = |e| BenchError::io(format!("cannot use {}", plan.peers_dir.display()), e);
         let dir = plan.peers_dir.canonicalize().map_err(here)?;
-        all.push(peers::peer(name, &dir, &plan.target.program)?);
+        let target = peers::peer(name, &dir, &plan.target.program)?;
+        // Our Fortran library needs our MPI library; a program in C needs the standard ABI alone.
+        all.push(Candidate { target, built: own, only_c: true });
     }
+    let with_compilers = others.iter();
+    all.extend(with_compilers.map(|(target, built)| Candidate {
+        target: target.clone(),
+        built,
+        only_c: false,
+    }));
     Ok(all)
 }
 
-/// The runs that a number of ranks allows and for which memory is there.
-fn runs(plan: &Plan, memory: Option<u64>, outcome: &mut Outcome) -> Vec<(String, String, u32)> {
-    let mut runs = Vec::new();
-    for class in &plan.classes {
-        for benchmark in &plan.benchmarks {
-            let need = build::memory(benchmark, class);
-            if let Some(have) = memory.filter(|have| need > *have) {
-                let [need, have] = [need, have].map(|b| b >> 20);
-                outcome.left_out.push(format!(
-                    "{benchmark}.{class}: needs about {need} MiB, {have} MiB are free"
-                ));
-                continue;
-            }
-            let fits = plan.ranks.iter().filter(|n| build::runs_on(benchmark, **n));
-            runs.extend(fits.map(|n| (benchmark.clone(), class.clone(), *n)));
+/// What is wanted and for which memory is there.
+fn fitting(wanted: &[Wanted], memory: Option<u64>, outcome: &mut Outcome) -> Vec<Wanted> {
+    let mut fitting = Vec::new();
+    for one in wanted {
+        let need = build::memory(&one.benchmark, &one.class);
+        let Some(have) = memory.filter(|have| need > *have) else {
+            fitting.push(one.clone());
+            continue;
+        };
+        let [need, have] = [need, have].map(|b| b >> 20);
+        let why =
+            format!("{}.{}: needs about {need} MiB, {have} MiB are free", one.benchmark, one.class);
+        if !outcome.left_out.contains(&why) {
+            outcome.left_out.push(why);
         }
     }
-    runs
+    fitting
 }
 
 fn one(
@@ -188,4 +267,30 @@ fn one(
         mops: found.mops,
         verified: found.verified,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(|w| (*w).to_owned()).collect()
+    }
+
+    #[test]
+    fn runs_are_those_that_ranks_allow() {
+        let all = wanted(&words(&["S"]), &words(&["BT", "CG"]), &[1, 2, 4]);
+        let told: Vec<String> = all.iter().map(Wanted::told).collect();
+        assert_eq!(told, ["BT.S on 1", "BT.S on 4", "CG.S on 1", "CG.S on 2", "CG.S on 4"]);
+    }
+
+    #[test]
+    fn what_has_no_room_is_said_once() {
+        let all = wanted(&words(&["S", "D"]), &words(&["FT"]), &[1, 2]);
+        let mut outcome = Outcome::default();
+        assert_eq!(fitting(&all, Some(1 << 30), &mut outcome).len(), 2);
+        assert_eq!(outcome.left_out.len(), 1);
+        assert!(outcome.left_out[0].starts_with("FT.D: needs about"), "{:?}", outcome.left_out);
+        assert_eq!(fitting(&all, None, &mut outcome).len(), 4);
+    }
 }

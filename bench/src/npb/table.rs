@@ -3,6 +3,7 @@
 use super::{Outcome, Row};
 use crate::out::{out, outln};
 use crate::papers;
+use crate::stats::spread;
 use crate::table::{Table, number};
 
 pub fn print(outcome: &Outcome) {
@@ -23,8 +24,8 @@ pub fn print(outcome: &Outcome) {
         }
         shown.push(key(row));
         let cell = |name: &&str| {
-            let found = outcome.rows.iter().find(|r| r.by == *name && key(r) == key(row));
-            found.map_or_else(|| "-".to_owned(), figure)
+            let same = outcome.rows.iter().filter(|r| r.by == *name && key(r) == key(row));
+            figure(&same.collect::<Vec<_>>())
         };
         let mut cells = vec![format!("{}.{}", row.benchmark, row.class), row.ranks.to_string()];
         cells.extend(names.iter().map(cell));
@@ -36,8 +37,16 @@ pub fn print(outcome: &Outcome) {
     outcome.failures.iter().for_each(|line| outln!("failed: {line}"));
 }
 
-fn figure(row: &Row) -> String {
-    if row.verified { number(row.mops) } else { format!("{} WRONG", number(row.mops)) }
+/// The median of runs, with the least and the largest of several.
+fn figure(rows: &[&Row]) -> String {
+    let mops: Vec<f64> = rows.iter().map(|row| row.mops).collect();
+    let Some(spread) = spread(&mops) else { return "-".to_owned() };
+    let of_several = match mops.len() {
+        1 => String::new(),
+        _ => format!(" ({} to {})", number(spread.min), number(spread.max)),
+    };
+    let wrong = if rows.iter().all(|row| row.verified) { "" } else { " WRONG" };
+    format!("{}{of_several}{wrong}", number(spread.median))
 }
 
 /// The papers' figures of the benchmarks that were run, and how many times better the best run of hpvm is.
@@ -53,7 +62,7 @@ fn print_then(rows: &[Row]) {
         t.row(vec![
             f.entry.system.clone(),
             f.entry.year.to_string(),
-            number(f.entry.value),
+            f.entry.quoted(),
             number(best.mops),
             number(best.mops / f.entry.value),
             format!("{}, {}", f.paper, f.section),

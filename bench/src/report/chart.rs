@@ -103,12 +103,15 @@ impl Plot {
             let marks = vec![at(first), at(last)];
             self.lines.push(Series { name: "cache line".into(), floor: true, marks });
         }
+        let stream = if self.unit == "us" { "TCP socket, stream" } else { "TCP socket" };
         for (mode, op, name) in [
             ("memcpy", "", "memcpy"),
             ("tcp", "latency", "TCP socket"),
-            ("tcp", "bandwidth", "TCP socket"),
+            ("tcp", "bandwidth", stream),
         ] {
-            let of = |p: &&Point| p.mode == mode && p.op.as_deref().unwrap_or("") == op;
+            // What a bandwidth makes of some bytes is no floor where no bytes are counted.
+            let fits = |p: &&Point| self.axis == Axis::Bytes || p.unit == self.unit;
+            let of = |p: &&Point| p.mode == mode && p.op.as_deref().unwrap_or("") == op && fits(p);
             let mut marks: Vec<Mark> =
                 floor.iter().filter(of).filter_map(|p| self.converted(p)).collect();
             if self.axis == Axis::Bytes {
@@ -391,7 +394,7 @@ fn axis_number(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::data::OWN;
+    use super::super::data::{OWN, Outcome};
     use super::*;
 
     fn point(size: u64, ranks: u32, value: f64) -> Point {
@@ -447,6 +450,24 @@ mod tests {
         assert_eq!(plot.converted(&copy).unwrap().y, 2.0);
         let share = Point::new("x", FLOOR, 1, 1000, "%", vec![500.0; 3]);
         assert!(plot.converted(&share).is_none());
+    }
+
+    #[test]
+    fn a_bandwidth_is_no_floor_of_times_where_ranks_are_counted() {
+        let mut data = super::super::fixed::data();
+        let floor = data.finished.iter_mut().find(|f| f.name == "floor").unwrap();
+        let Outcome::Points(points) = &mut floor.outcome else { panic!("it has points") };
+        let stream = Point::new("tcp", FLOOR, 1, 4096, "MB/s", vec![500.0; 3]);
+        points.push(stream.of("bandwidth", ""));
+        let names = |axis, points: &[Point]| {
+            let plot = Plot::new("t", axis, "us").own(points, "hpvm").with_floors(&data);
+            plot.lines.into_iter().map(|line| line.name).collect::<Vec<_>>()
+        };
+        let barrier = Point::new("barrier", OWN, 4, 0, "us", vec![1.0; 3]);
+        assert_eq!(names(Axis::Ranks, &[barrier]), ["hpvm", "cache line", "TCP socket"]);
+        let latency = [point(8, 2, 1.0), point(4096, 2, 3.0)];
+        let all = ["hpvm", "cache line", "memcpy", "TCP socket", "TCP socket, stream"];
+        assert_eq!(names(Axis::Bytes, &latency), all);
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub struct Settings {
     pub peers: Vec<String>,
     pub launch_args: Vec<String>,
     pub npb: Option<String>,
+    #[serde(default)]
+    pub npb_classes: Vec<String>,
     /// Length and age of MPI's library: another build is another thing.
     pub library: String,
 }

@@ -58,6 +58,7 @@ pub fn data() -> Data {
             peers: Vec::new(),
             launch_args: Vec::new(),
             npb: None,
+            npb_classes: Vec::new(),
             library: "1 byte".into(),
         },
         machine: Details {

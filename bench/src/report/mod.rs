@@ -51,6 +51,7 @@ pub struct Plan {
     /// The most ranks.
     pub ranks: Option<u32>,
     pub npb: Option<PathBuf>,
+    pub npb_classes: Vec<String>,
     pub only: Vec<String>,
     pub against: Option<PathBuf>,
     pub quick: bool,
@@ -128,6 +129,7 @@ fn settings(plan: &Plan) -> Result<Settings, BenchError> {
         peers: plan.peers.as_deref().map(peers::installed).unwrap_or_default(),
         launch_args: plan.target.launch_args.clone(),
         npb: plan.npb.as_ref().map(path).transpose()?,
+        npb_classes: plan.npb_classes.clone(),
         library: library.unwrap_or_default(),
     })
 }

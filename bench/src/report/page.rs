@@ -265,7 +265,7 @@ fn figure(html: &mut String, data: &Data, entry: &papers::Entry) -> Option<f64> 
         escaped(&entry.system),
         entry.year,
         today::called(&entry.quantity),
-        number(entry.value),
+        entry.quoted(),
         shown(today.map(|t| t.value)),
         shown(times),
         unit(&entry.unit),

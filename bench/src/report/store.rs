@@ -34,6 +34,7 @@ impl Begun {
             ("peers", then.peers.join(","), new.peers.join(",")),
             ("--launch-arg", then.launch_args.join(" "), new.launch_args.join(" ")),
             ("--npb", then.npb.clone().unwrap_or_default(), new.npb.clone().unwrap_or_default()),
+            ("--npb-class", then.npb_classes.join(","), new.npb_classes.join(",")),
             ("MPI's library", then.library.clone(), new.library.clone()),
         ];
         let different = pairs.into_iter().find(|(_, then, now)| then != now);

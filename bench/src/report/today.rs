@@ -128,7 +128,9 @@ fn app(data: &Data, name: &str, what: &str) -> Option<Today> {
         })
     };
     match what {
-        "mnewtons" => best(of("interactions")).and_then(|p| today(p.median(), ranks(p))),
+        "mnewtons" => best(of("interactions")).and_then(|p| {
+            today(p.median(), format!("{}, {} bodies", ranks(p), apps::TREECODE_BODIES))
+        }),
         "step" => {
             let alone = of("strong").find(|p| p.ranks == 1)?;
             today(alone.median() / apps::steps(name, data.settings.quick)?, "1 rank")

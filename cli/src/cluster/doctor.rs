@@ -288,10 +288,25 @@ fn past_kernel() -> Finding {
     }
 }
 
-/// Nothing is wrong without it either.
+/// Nothing is wrong without libfabric either, but a card that it can't use is a loss.
 fn fabric() -> Finding {
+    let long_messages = match crate::past_kernel::card() {
+        Ok(None) => "",
+        Ok(Some(true)) => " and reads long messages out of their senders' memory (RDMA)",
+        Ok(Some(false)) => "; it has no RDMA, so long messages go over TCP",
+        Err(why) => {
+            let text = format!("a card of this host can't be used, so datagrams go by UDP: {why}");
+            return ill("network", Level::Poor, text, "ulimit -l unlimited; see docs/network.md");
+        }
+    };
     match hpvm_ofi::probe() {
-        Ok(found) => good("network", format!("mpirun --lane ofi can be had: {}", found.text())),
+        Ok(found) => {
+            let (text, automatic) = (found.text(), found.automatic_text());
+            good(
+                "network",
+                format!("mpirun --lane ofi can be had: {text}; {automatic}{long_messages}"),
+            )
+        }
         Err(why) => good("network", format!("mpirun --lane ofi can't be had: {why}")),
     }
 }

@@ -225,12 +225,12 @@ pub fn printable(text: &str, most: usize) -> String {
 pub fn where_or_why(job: &JobSummary) -> String {
     let outcome = job.outcome.as_ref().map(|outcome| {
         let detail = outcome.detail.as_ref().map_or(String::new(), |detail| format!(": {detail}"));
-        format!(" (code {}{detail})", outcome.exit_code())
+        format!("(code {}{detail})", outcome.exit_code())
     });
     let start = job.estimated_start.map_or(String::new(), |at| format!("; starts by {at}"));
     let reason = job.reason.as_ref().map(|reason| format!("({reason}{start})"));
     let text = outcome.or(reason).unwrap_or_default();
-    printable(&format!("{}{text}", job.hosts.join(",")), 300)
+    printable(format!("{} {text}", job.hosts.join(",")).trim(), 300)
 }
 
 /// `hpvm show`.
@@ -379,5 +379,20 @@ mod tests {
         let at = |line: &str| cells(line.split("here").next().unwrap_or_default());
         let starts: Vec<usize> = text.lines().map(at).collect();
         assert_eq!(starts, [9, 9, 9, 9], "{text}");
+    }
+
+    #[test]
+    fn hosts_and_why_are_words_of_their_own() {
+        let job = |hosts: &[&str], reason| {
+            let value = json!({
+                "id": 1, "name": "a", "user": "me", "state": "running", "reason": reason, "ranks": 4,
+                "hosts": hosts, "submitted": "2026-11-28T13:06:34.210Z", "queue": "main", "priority": 0,
+            });
+            where_or_why(&serde_json::from_value(value).expect("a job"))
+        };
+        let why = Some("being cancelled by root");
+        assert_eq!(job(&["n1", "n2"], why), "n1,n2 (being cancelled by root)");
+        assert_eq!(job(&[], why), "(being cancelled by root)");
+        assert_eq!(job(&["n1"], None), "n1");
     }
 }

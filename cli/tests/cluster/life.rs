@@ -232,6 +232,27 @@ fn a_launcher_that_is_killed_is_a_job_that_ended() {
     server.nothing_left();
 }
 
+/// The first task's job has the array's number: the others are left without one when its record is removed.
+#[test]
+fn an_array_is_cancelled_whole_without_the_record_of_its_first_task() {
+    let server = Server::start();
+    let id = server.submit(&["-H", "-a", "0-3", "true"]);
+    server.good(&["cancel", &format!("{id}_0")]);
+    let token = server.good(&["token", "create", "test"]);
+    let header = format!("Authorization: Bearer {}", token.trim());
+    let ask = |method, path: &str| server.http(method, path, &[&header], "").status;
+    let job = format!("/api/v1/jobs/{id}");
+    assert_eq!(ask("DELETE", &job), 204);
+    assert_eq!(ask("POST", &format!("{job}/cancel")), 404, "the array's number is no job");
+    assert_eq!(ask("POST", &format!("{job}/cancel?tasks=7")), 404);
+    assert_eq!(ask("POST", &format!("{job}/cancel?tasks=2")), 200);
+    let held = || server.jobs().iter().filter(|job| job["state"] == "held").count();
+    assert_eq!((server.jobs().len(), held()), (3, 2));
+    assert_eq!(ask("POST", &format!("{job}/cancel?array=true")), 200);
+    assert_eq!(held(), 0);
+    assert_eq!(ask("POST", "/api/v1/jobs/999/cancel?array=true"), 404);
+}
+
 #[test]
 fn old_records_are_removed_where_that_is_asked_for() {
     let mut server = Server::new();

@@ -67,8 +67,8 @@ fn pass_on(args: &[OsString], door: &str) -> io::Result<()> {
 /// The port of the rank that has started us: a socket of this host.
 fn parents() -> io::Result<UnixStream> {
     let name = std::env::var(lifeline::PARENT_PORT).unwrap_or_default();
-    let id = name.split(':').nth(2).unwrap_or_default();
-    let address = SocketAddr::from_abstract_name(format!("hpvm-port-{id}"))?;
+    let id = hpvm_job::port::id_of(&name).ok_or(io::ErrorKind::InvalidInput)?;
+    let address = SocketAddr::from_abstract_name(hpvm_job::port::socket_name(id))?;
     let stream = UnixStream::connect_addr(&address)?;
     if streams::of_our_user(&stream) {
         Ok(stream)

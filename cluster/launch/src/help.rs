@@ -61,6 +61,11 @@ const VARIABLES_READ: &[(&str, &str)] = &[
         "read by the ranks, with --lane ofi. The provider of libfabric, spelled as fi_info does (tcp;ofi_rxm). Default: the \
          one that libfabric prefers and that has an address at an interface in use (network.md)",
     ),
+    (
+        "HPVM_OFI_RDMA",
+        "read by the ranks, where messages go by libfabric: 1 lets its provider read long messages out of their senders' \
+         memory, 0 does not. Default: auto, which is 1 for providers that drive a card (network.md)",
+    ),
     ("HPVM_NET", "as --net; read by the ranks, and by tasks of PVM"),
     ("HPVM_NET_TIMEOUT", "as --net-timeout; also read by the ranks"),
     (

@@ -8,6 +8,7 @@ macro_rules! say {
 mod command;
 mod help;
 pub mod line;
+mod options;
 mod print;
 
 use crate::client;
@@ -20,6 +21,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::path::Path;
 
 const USAGE: &str = "usage: pvm [-n NAME] [--script FILE] [HOSTFILE]
 
@@ -37,8 +39,16 @@ pub struct Console {
     connection: Connection,
     identity: Identity,
     aliases: BTreeMap<String, Vec<String>>,
+    options: options::Options,
     /// Where the output of spawned tasks goes that does not come to the terminal, by job.
     jobs: print::Jobs,
+}
+
+/// Why commands have ended.
+enum End {
+    OfInput,
+    Quit,
+    Halted,
 }
 
 /// What the command line says.
@@ -103,12 +113,24 @@ pub fn main(args: &[OsString]) -> i32 {
             return 1;
         }
     };
-    let mut console =
-        Console { connection, identity, aliases: BTreeMap::new(), jobs: print::Jobs::default() };
+    let mut console = Console {
+        connection,
+        identity,
+        aliases: BTreeMap::new(),
+        options: options::Options::default(),
+        jobs: print::Jobs::default(),
+    };
     let added = hosts.map_or(Ok(()), |hosts| console.add_hosts_of(hosts));
-    let done = added.and_then(|()| match script {
+    let ended = added.and_then(|()| match script {
         None => console.interact(),
         Some(script) => console.run(BufReader::new(&script[..]), None, false),
+    });
+    // What spawned tasks write to us is read to its end.
+    let done = ended.and_then(|end| match end {
+        End::Halted => Ok(()),
+        End::OfInput | End::Quit => {
+            console.jobs.finish(&mut console.connection, console.options.show_tids)
+        }
     });
     match done {
         Ok(()) => 0,
@@ -144,8 +166,17 @@ fn usage(cause: &str) -> i32 {
 }
 
 impl Console {
-    /// Commands from standard input.
-    fn interact(&mut self) -> io::Result<()> {
+    /// Commands from standard input, after those of the user's `.pvmrc`.
+    fn interact(&mut self) -> io::Result<End> {
+        // Without a home there is none: a file of this name where the console happens to run is not the user's.
+        let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
+        if let Some(Ok(commands)) = home.map(|home| std::fs::read(Path::new(&home).join(".pvmrc")))
+        {
+            match self.run(BufReader::new(&commands[..]), None, false)? {
+                End::OfInput => {}
+                end => return Ok(end),
+            }
+        }
         let stdin = io::stdin();
         // A reader of its own, which says whether it has a line already.
         let input = File::from(stdin.as_fd().try_clone_to_owned()?);
@@ -158,7 +189,7 @@ impl Console {
         mut input: BufReader<impl Read>,
         waits: Option<RawFd>,
         prompt: bool,
-    ) -> io::Result<()> {
+    ) -> io::Result<End> {
         let mut line = Vec::new();
         loop {
             if prompt {
@@ -170,19 +201,18 @@ impl Console {
             }
             line.clear();
             if input.read_until(b'\n', &mut line)? == 0 {
-                // What spawned tasks write to us is read to its end.
-                return self.jobs.finish(&mut self.connection);
+                return Ok(End::OfInput);
             }
             let words = self.words(&String::from_utf8_lossy(&line));
             let Some((name, words)) = words.split_first() else { continue };
             match self.command(name, words) {
                 Ok(Next::More) => {}
-                Ok(Next::Quit) => return self.jobs.finish(&mut self.connection),
-                Ok(Next::Halted) => return Ok(()),
+                Ok(Next::Quit) => return Ok(End::Quit),
+                Ok(Next::Halted) => return Ok(End::Halted),
                 Err(cause) if cause.kind() == io::ErrorKind::InvalidInput => say!("{cause}"),
                 Err(cause) => return Err(cause),
             }
-            self.jobs.print(&mut self.connection)?;
+            self.jobs.print(&mut self.connection, self.options.show_tids)?;
         }
     }
 
@@ -194,7 +224,7 @@ impl Console {
             let _ = hpvm_os::poll(&mut fds, None);
             if fds[1].revents != 0 {
                 self.connection.look()?;
-                self.jobs.print(&mut self.connection)?;
+                self.jobs.print(&mut self.connection, self.options.show_tids)?;
             }
             if fds[0].revents != 0 {
                 return Ok(());

@@ -25,6 +25,7 @@ use crate::hosts::Shown;
 use crate::limit::{Limits, Rate};
 use crate::look::step::Steps;
 use crate::look::wanted::Wanted;
+use crate::moderation::Moderation;
 use crate::problem::Problem;
 use crate::starter::Starts;
 use crate::trouble::Sentences;
@@ -80,6 +81,8 @@ pub struct Inner {
     pub steps: Steps,
     /// Tokens of hosts, which report every second.
     pub remembered: Remembered,
+    /// Told of each report.
+    pub moderation: Arc<Moderation>,
     /// A hash that a password of an unknown user is compared with, so that it takes as long.
     pub decoy: String,
     readers: Mutex<Vec<Store>>,
@@ -106,6 +109,7 @@ pub struct Parts {
     pub versions: watch::Sender<BTreeMap<String, Version>>,
     pub url: String,
     pub slurm: Option<Slurm>,
+    pub moderation: Arc<Moderation>,
 }
 
 impl App {
@@ -135,6 +139,7 @@ impl App {
             wanted: Wanted::default(),
             steps: Steps::default(),
             remembered: Remembered::default(),
+            moderation: parts.moderation,
             decoy: crate::secret::hash_password("a password that nobody has")?,
             readers: Mutex::default(),
             data,

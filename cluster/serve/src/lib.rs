@@ -15,6 +15,7 @@ mod hosts;
 mod idle;
 mod limit;
 pub mod look;
+mod moderation;
 mod origin;
 mod page;
 mod problem;

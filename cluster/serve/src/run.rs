@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -17,6 +17,7 @@ use crate::api::types::Host;
 use crate::app::{App, CHANNEL, Parts};
 use crate::auth::Peer;
 use crate::idle::IdleTimeout;
+use crate::moderation::Moderation;
 use crate::secret;
 use crate::starter;
 use crate::tls::given::Given;
@@ -104,14 +105,18 @@ pub fn socket(data: &Path) -> PathBuf {
 
 /// Serves until SIGTERM or SIGINT. Jobs go on afterwards.
 pub fn run(options: &Options) -> Result<(), String> {
+    let moderation = Arc::new(Moderation::new(Instant::now()));
+    let worker = moderation.clone();
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     // One: a second one is woken for each of the thousand reports of a second and finds nothing to do.
     // What takes long has threads of its own ([`blocking`](crate::app::blocking)).
-    let runtime = builder.worker_threads(1).enable_all().build();
-    runtime.map_err(|error| format!("cannot start threads: {error}"))?.block_on(serve(options))
+    builder.worker_threads(1).on_thread_park(move || worker.before_park());
+    let runtime = builder.enable_all().build();
+    let runtime = runtime.map_err(|error| format!("cannot start threads: {error}"))?;
+    runtime.block_on(serve(options, moderation))
 }
 
-async fn serve(options: &Options) -> Result<(), String> {
+async fn serve(options: &Options, moderation: Arc<Moderation>) -> Result<(), String> {
     // SAFETY: the call has no arguments and cannot fail.
     let uid = unsafe { libc::getuid() };
     let owner = user_name(uid);
@@ -185,6 +190,7 @@ async fn serve(options: &Options) -> Result<(), String> {
         versions,
         url: url.clone(),
         slurm: slurm.clone(),
+        moderation,
     };
     let app = App::new(parts)?;
     crate::sampling::start(app.clone())?;

@@ -181,4 +181,10 @@ pub struct OneSided {
         count: usize,
         wait: c_int,
     ) -> c_int,
+    /// Sends small puts and updates that have gathered to share packets, because somebody waits for the last of them. Without it they
+    /// leave with the next answer, full packet, `flush`, `progress` or `wait`.
+    pub hasten: unsafe extern "C" fn() -> c_int,
+    /// 1: ranks of this host have to share processors, by their number, their bindings and `HPVM_OVERSUBSCRIBED`, so that waiting for
+    /// memory without the engine would be long. 0: each has one. The same on all ranks of the host.
+    pub shares_processors: unsafe extern "C" fn() -> c_int,
 }

@@ -3,10 +3,12 @@
 //! What processes do is compared when all meet (`ARMCI_Barrier`, `ARMCI_Malloc` and `ARMCI_Free` of all, `ARMCI_Finalize`), at
 //! the process whose memory it is. Of each process those operations are compared that come before it may have heard of
 //! others in that span (a wait, a mutex, a read-modify-write, a message), and behind which no fence comes: programs order
-//! by a fence and messages of MPI, which are not seen here. The operations of one process keep their order by themselves.
+//! by a fence and messages of MPI, which are not seen here. The operations of one process keep their order by themselves; the parts of
+//! one operation don't, so those are compared at its call.
 
 use crate::state::State;
 use crate::types::Name;
+use hpvm_armci::{Part, overlap};
 use hpvm_conflicts::Use;
 use hpvm_model::{Coded, SinceMeeting, fail};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -99,6 +101,30 @@ pub fn heard(s: &State) {
 pub fn completed(s: &State, process: usize) {
     if let Some(races) = &s.races {
         races.completed(process);
+    }
+}
+
+/// Ends the job where parts of a put or a get write to the same bytes: rows, say. `collect` tells where each is written to.
+pub fn one_transfer(s: &State, name: Name, part: &str, collect: impl FnOnce(&mut Vec<Part>)) {
+    if s.races.is_none() {
+        return;
+    }
+    let mut parts = Vec::new();
+    collect(&mut parts);
+    if let Some((a, b)) = overlap(&mut parts) {
+        fail(
+            name,
+            &format!(
+                "{part}s {} and {} are written to the same bytes: {part} {} begins {} bytes behind {part} {}, which has {}; \
+                 expected bytes of its own for each",
+                a.number,
+                b.number,
+                b.number,
+                b.at - a.at,
+                a.number,
+                a.len
+            ),
+        );
     }
 }
 

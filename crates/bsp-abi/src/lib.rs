@@ -9,8 +9,10 @@
 #![allow(clippy::missing_safety_doc)]
 
 mod abort;
+mod again;
 mod mapped;
 mod mpi;
+mod places;
 mod program;
 mod shown;
 
@@ -69,7 +71,11 @@ pub unsafe extern "C" fn bsp_time() -> c_double {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bsp_sync() {
     let running = running("bsp_sync");
+    let tag = running.process.sent_tag_size();
     checked("bsp_sync", running.process.sync(&mut running.carrier, false));
+    if running.process.sent_tag_size() != tag {
+        again::open(&mut running.process);
+    }
 }
 
 #[unsafe(no_mangle)]
@@ -143,7 +149,7 @@ pub unsafe extern "C" fn bsp_hpput(
     let process = &mut running("bsp_hpput").process;
     // SAFETY: the caller's promises.
     unsafe {
-        if process.checks() || !process.put_again(pid, src.cast(), dst.cast(), offset, nbytes) {
+        if !process.hpput_again(pid, src.cast(), dst.cast(), offset, nbytes) {
             hpput(pid, src, dst, offset, nbytes);
         }
     }

@@ -1,13 +1,12 @@
 //! Processes of one host: counts and packed messages in memory that all of them have mapped.
 //!
-//! Each process lends the others a *mailbox*. There others leave the counts of a superstep for it, a line of the cache each,
-//! and its *descriptors* say where the messages lie that it shows to each of them. Lines are used by turns: a process that is a
-//! superstep ahead leaves the next counts beside those that may not have been read.
+//! Each process lends the others a *mailbox*. There others leave the counts of a superstep for it, a line of the cache each.
+//! Lines are used by turns: a process that is a superstep ahead leaves the next counts beside those that may not have been
+//! read. Packed messages lie in blocks of memory ([`crate::places`]), of which the mailbox's *descriptors* tell.
 
-use crate::mpi::{Mpi, checked};
-use crate::shown::{HEAD, Head, head};
+use crate::mpi::Mpi;
+use crate::places::{Lane, PLACES, Turn, attach};
 use core::ffi::{CStr, c_int};
-use core::ptr::null_mut;
 use core::sync::atomic::{AtomicU64, Ordering};
 use hpvm_abi::onesided::{Attached, Key};
 use hpvm_bsp::{Buffer, Counts, Shown};
@@ -25,13 +24,13 @@ struct Line {
     digest: AtomicU64,
 }
 
-/// Where the mailbox's owner has a message for another process.
+/// The block that the mailbox's owner has last made for messages to another process.
 #[repr(C, align(64))]
-struct Descriptor {
-    /// The head's `serial`; written last.
-    serial: AtomicU64,
-    bytes: AtomicU64,
-    key: [AtomicU64; size_of::<Key>() / 8],
+pub struct Descriptor {
+    /// The head's `serial`; 0: none was made.
+    pub serial: AtomicU64,
+    pub bytes: AtomicU64,
+    pub key: [AtomicU64; size_of::<Key>() / 8],
 }
 
 const UNIT: usize = 64;
@@ -40,9 +39,8 @@ const _: () = assert!(size_of::<Line>() == UNIT && size_of::<Descriptor>() == UN
 /// Lines of counts that a process has for each other, by turns; behind them one that says that an answer is there.
 const TURNS: usize = 2;
 const ANSWER: usize = TURNS;
-/// Descriptors for each other process: one of each [`Shown`].
-const DESCRIPTORS: usize = 3;
-const UNITS: usize = TURNS + 1 + DESCRIPTORS;
+/// Units of a mailbox for each other process: lines, and a descriptor for each turn of messages.
+const UNITS: usize = TURNS + 1 + PLACES;
 
 /// The mailbox of a process, as it is mapped here.
 #[derive(Clone, Copy)]
@@ -57,21 +55,12 @@ impl Mailbox {
         unsafe { &*self.start.add((from * UNITS + turn) * UNIT).cast() }
     }
 
-    /// What is shown to process `to`.
-    fn descriptor(self, to: usize, what: Shown) -> &'static Descriptor {
+    /// Where the messages to process `to` lie, of this turn.
+    fn descriptor(self, to: usize, turn: Turn) -> &'static Descriptor {
         // SAFETY: as in `line`.
-        unsafe { &*self.start.add((to * UNITS + TURNS + 1 + what as usize) * UNIT).cast() }
+        unsafe { &*self.start.add((to * UNITS + TURNS + 1 + turn as usize) * UNIT).cast() }
     }
 }
-
-/// A block of another process that is attached.
-struct Seen {
-    serial: u64,
-    bytes: u64,
-    there: Attached,
-}
-
-const NOTHING: Attached = Attached { target: null_mut(), base: null_mut(), locked: 0 };
 
 pub struct Mapped {
     own: usize,
@@ -82,9 +71,8 @@ pub struct Mapped {
     there: Box<[Attached]>,
     /// All-to-alls so far.
     round: u64,
-    /// Serial of the block that each process was last told of.
-    told: Box<[[u64; DESCRIPTORS]]>,
-    seen: Box<[[Seen; DESCRIPTORS]]>,
+    /// The messages from and to each process.
+    lanes: Box<[Lane]>,
 }
 
 impl Mapped {
@@ -108,11 +96,11 @@ impl Mapped {
         let keys = mpi.all_gather_keys(&key, processes)?;
         let there: Box<[Attached]> = keys.iter().map(attach).collect();
         usable &= there.iter().all(|there| !there.base.is_null());
-        let processors = std::thread::available_parallelism().map_or(1, |n| n.get());
-        let [usable, lines] =
-            mpi.least([c_int::from(usable), c_int::from(processors >= processes)])?;
+        // The engine's answer: a process that is bound sees only its own processors.
+        // SAFETY: nothing is asked.
+        let shares = unsafe { (onesided().shares_processors)() } != 0;
+        let [usable, lines] = mpi.least([c_int::from(usable), c_int::from(!shares)])?;
         let mailboxes = there.iter().map(|there| Mailbox { start: there.base.cast() }).collect();
-        let seen = |_| [(); DESCRIPTORS].map(|()| Seen { serial: 0, bytes: 0, there: NOTHING });
         let mapped = Mapped {
             own,
             lines: lines != 0,
@@ -120,8 +108,7 @@ impl Mapped {
             mailboxes,
             there,
             round: 0,
-            told: vec![[0; DESCRIPTORS]; processes].into(),
-            seen: (0..processes).map(seen).collect(),
+            lanes: (0..processes).map(|_| Lane::default()).collect(),
         };
         if usable != 0 {
             return Ok(Some(mapped));
@@ -132,8 +119,9 @@ impl Mapped {
 
     /// Gives all memory back. The others have left their last counts here.
     pub fn close(self) {
-        let seen = self.seen.iter().flatten().map(|seen| &seen.there);
-        for there in self.there.iter().chain(seen).filter(|there| !there.target.is_null()) {
+        // Blocks of our own go with their lanes, and what is attached there.
+        drop(self.lanes);
+        for there in self.there.iter().filter(|there| !there.target.is_null()) {
             // SAFETY: attached by `attach`, and not used any more.
             unsafe { (onesided().detach)(there.target) };
         }
@@ -187,26 +175,28 @@ impl Mapped {
         block(NAME.as_ptr(), || line.round.load(Ordering::Relaxed) == self.round);
     }
 
-    /// See `Carrier::show`.
-    pub fn show(&mut self, to: usize, what: Shown, message: &Buffer) {
-        // SAFETY: buffers for other processes have their memory from `MAPPABLE`.
-        let Head { key, serial, bytes } = unsafe { head(message.as_ptr()) };
-        let told = &mut self.told[to][what as usize];
-        if *told != serial {
-            *told = serial;
-            let descriptor = self.mailboxes[self.own].descriptor(to, what);
-            for (word, part) in descriptor.key.iter().zip(key.as_chunks::<8>().0) {
-                // Relaxed: what tells `to` to look comes behind: counts, or the line of the answer.
-                word.store(u64::from_ne_bytes(*part), Ordering::Relaxed);
-            }
-            // Relaxed: as above.
-            descriptor.bytes.store(bytes, Ordering::Relaxed);
-            descriptor.serial.store(serial, Ordering::Relaxed);
+    /// See `Carrier::turn`: what was shown belongs to this turn, what comes next to another one, if anything travels between the
+    /// two. The other process of each pair finds the same, also if it has nothing to do with third ones.
+    pub fn turn(&mut self, out: &[Counts], into: &[Counts]) {
+        for ((lane, out), into) in self.lanes.iter_mut().zip(out).zip(into) {
+            lane.turn(out.bytes() > 0 || into.bytes() > 0);
         }
+    }
+
+    /// See `Carrier::show`.
+    pub fn show(&mut self, to: usize, what: Shown, message: &Buffer) -> Result<(), String> {
+        let lane = &mut self.lanes[to];
+        // The all-to-all of a packed message begins behind it.
+        let (turn, round) = match what {
+            Shown::Packed => (lane.next(), self.round + 1),
+            Shown::Answer => (Turn::Answer, self.round),
+        };
+        lane.write(turn, round, message, self.mailboxes[self.own].descriptor(to, turn))?;
         if what == Shown::Answer {
             // Release pairs with the fence in `wait`.
             self.mailboxes[to].line(ANSWER, self.own).round.store(self.round, Ordering::Release);
         }
+        Ok(())
     }
 
     /// See `Carrier::view`.
@@ -220,63 +210,11 @@ impl Mapped {
         if what == Shown::Answer {
             self.wait(self.mailboxes[self.own].line(ANSWER, from));
         }
-        let descriptor = self.mailboxes[from].descriptor(self.own, what);
-        // Relaxed: counts or the line of the answer were acquired.
-        let serial = descriptor.serial.load(Ordering::Relaxed);
-        let seen = &mut self.seen[from][what as usize];
-        if seen.serial != serial {
-            seen.replace(descriptor, serial);
-        }
-        if len as u64 > seen.bytes {
-            return Err(format!(
-                "process {from} says that {len} bytes lie in a block of {} bytes",
-                seen.bytes
-            ));
-        }
-        if !seen.there.base.is_null() {
-            let start = seen.there.base.cast::<u8>().wrapping_add(HEAD);
-            // SAFETY: the block has these bytes, and stays as it is for as long as the interface says.
-            *into = unsafe { Buffer::view(start, len) };
-            return Ok(());
-        }
-        // Its memory was not to be had in a form that can be mapped.
-        *into = Buffer::default();
-        let local = into.prepare(len).map_err(|fault| fault.text.clone())?;
-        // SAFETY: room for `len` bytes; attached above, if it was to be had.
-        let code = unsafe {
-            match seen.there.target.is_null() {
-                true => return Err(format!("the memory of process {from} can't be reached")),
-                false => (onesided().get)(seen.there.target, HEAD as u64, local.cast(), len, 1),
-            }
-        };
-        checked(code.max(0))
-    }
-}
-
-impl Seen {
-    /// Attaches the block that a descriptor names, instead of the one before.
-    #[cold]
-    fn replace(&mut self, descriptor: &Descriptor, serial: u64) {
-        if !self.there.target.is_null() {
-            // SAFETY: attached here, and not looked at any more.
-            unsafe { (onesided().detach)(self.there.target) };
-        }
-        let mut key: Key = [0; size_of::<Key>()];
-        for (part, word) in key.as_chunks_mut::<8>().0.iter_mut().zip(&descriptor.key) {
-            // Relaxed: as in `view`.
-            *part = word.load(Ordering::Relaxed).to_ne_bytes();
-        }
-        let bytes = descriptor.bytes.load(Ordering::Relaxed);
-        *self = Seen { serial, bytes, there: attach(&key) };
-    }
-}
-
-/// How memory is reached; nothing if it is not.
-fn attach(key: &Key) -> Attached {
-    let mut there = NOTHING;
-    // SAFETY: a key, which is checked, and room for what is found.
-    match unsafe { (onesided().attach)(key, &mut there) } {
-        0 => there,
-        _ => NOTHING,
+        let lane = &mut self.lanes[from];
+        let turn = if what == Shown::Answer { Turn::Answer } else { lane.present() };
+        // Counts, or the line of the answer, were acquired.
+        let descriptor = self.mailboxes[from].descriptor(self.own, turn);
+        lane.read(turn, self.round, len, descriptor, into)
+            .map_err(|text| format!("process {from}: {text}"))
     }
 }

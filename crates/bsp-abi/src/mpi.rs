@@ -110,11 +110,6 @@ impl Mpi {
         Ok(())
     }
 
-    /// Whether other processes of the program read in place what this one packs.
-    pub fn is_mapped(&self) -> bool {
-        self.mapped.is_some()
-    }
-
     /// How many processes of the program are on this host.
     pub fn on_this_host(&self) -> Result<usize, String> {
         let mpi = &entries().standard;
@@ -172,14 +167,8 @@ impl Mpi {
     }
 }
 
-impl Carrier for Mpi {
-    fn all_to_all(&mut self, out: &[Counts], into: &mut [Counts]) -> Result<(), String> {
-        if let Some(mapped) = &mut self.mapped
-            && mapped.begin()
-        {
-            mapped.exchange(out, into);
-            return Ok(());
-        }
+impl Mpi {
+    fn all_to_all_by_messages(&self, out: &[Counts], into: &mut [Counts]) -> Result<(), String> {
         let bytes = size_of::<Counts>() as c_int;
         // SAFETY: both have an element for each process of the communicator.
         checked(unsafe {
@@ -193,6 +182,18 @@ impl Carrier for Mpi {
                 self.comm,
             )
         })
+    }
+}
+
+impl Carrier for Mpi {
+    fn all_to_all(&mut self, out: &[Counts], into: &mut [Counts]) -> Result<(), String> {
+        if let Some(mapped) = &mut self.mapped
+            && mapped.begin()
+        {
+            mapped.exchange(out, into);
+            return Ok(());
+        }
+        self.all_to_all_by_messages(out, into)
     }
 
     fn all_gather(&mut self, own: &[i64], into: &mut [i64]) -> Result<(), String> {
@@ -274,11 +275,17 @@ impl Carrier for Mpi {
         self.mapped.as_ref().is_some_and(|mapped| mapped.in_place(what))
     }
 
-    fn show(&mut self, to: usize, what: Shown, message: &Buffer) -> Result<(), String> {
+    fn turn(&mut self, out: &[Counts], into: &[Counts]) {
         if let Some(mapped) = &mut self.mapped {
-            mapped.show(to, what, message);
+            mapped.turn(out, into);
         }
-        Ok(())
+    }
+
+    fn show(&mut self, to: usize, what: Shown, message: &Buffer) -> Result<(), String> {
+        match &mut self.mapped {
+            Some(mapped) => mapped.show(to, what, message),
+            None => Err("no memory of other processes is mapped".to_owned()),
+        }
     }
 
     fn view(

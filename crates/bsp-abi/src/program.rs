@@ -1,5 +1,6 @@
 //! The BSP program of this process: its begin and its end.
 
+use crate::again;
 use crate::mpi::{Mpi, Session, checked, entries};
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
@@ -206,13 +207,12 @@ pub fn begin(wanted: c_int) {
         Ok(carrier)
     });
     let carrier = mapped.unwrap_or_else(|text| mpi_failed("bsp_begin", &text));
-    let mut settings = Settings { checks: hpvm_model::checks(), ..Settings::default() };
-    if carrier.is_mapped() {
-        settings.memory = &crate::shown::MAPPABLE;
-    }
+    let settings = Settings { checks: hpvm_model::checks(), ..Settings::default() };
     let process = Process::new(rank, processes, settings);
     let begin = Instant::now();
-    state().stage = Stage::Running(Box::new(Running { process, carrier, session, begin }));
+    let mut running = Box::new(Running { process, carrier, session, begin });
+    again::open(&mut running.process);
+    state().stage = Stage::Running(running);
 }
 
 /// The end of a process that the program has no use for.
@@ -225,6 +225,7 @@ fn leave(session: Session) -> ! {
 /// `bsp_end`.
 pub fn end() {
     let running = running("bsp_end");
+    again::close();
     if let Err(fault) = running.process.sync(&mut running.carrier, true) {
         fail("bsp_end", &fault);
     }
@@ -232,9 +233,7 @@ pub fn end() {
         return;
     };
     let processes = running.process.processes();
-    let Running { process, carrier, session, .. } = *running;
-    // Its memory is the engine's.
-    drop(process);
+    let Running { carrier, session, .. } = *running;
     if let Err(text) = carrier.free() {
         mpi_failed("bsp_end", &text);
     }

@@ -1,4 +1,4 @@
-//! Memory in which this process packs what others of its host read there.
+//! Memory by which processes of one host hand packed messages to each other.
 
 use core::ffi::c_void;
 use core::ptr::null_mut;

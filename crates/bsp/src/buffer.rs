@@ -82,6 +82,11 @@ impl Buffer {
         self.capacity - self.len
     }
 
+    /// Bytes that it may have without growing.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
     pub fn clear(&mut self) {
         self.len = 0;
     }
@@ -110,6 +115,11 @@ impl Buffer {
     #[inline(always)]
     pub unsafe fn advance(&mut self, more: usize) {
         self.len += more;
+    }
+
+    /// Forgets what lies from byte `len` on.
+    pub fn shorten(&mut self, len: usize) {
+        self.len = self.len.min(len);
     }
 
     pub fn as_slice(&self) -> &[u8] {

@@ -16,13 +16,11 @@ pub enum Tag {
     LargeAnswer = 4,
 }
 
-/// A message that its receiver may read where its sender has written it, in place of [`Tag::Packed`] and [`Tag::Answer`].
-/// A sender has two packed messages for each receiver by turns: the one stays as it is while the other is written.
+/// A message that its receiver reads where its sender has put a copy, in place of [`Tag::Packed`] and [`Tag::Answer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shown {
-    First = 0,
-    Second = 1,
-    Answer = 2,
+    Packed,
+    Answer,
 }
 
 /// Messages and two collectives among the processes of a program. Errors are texts for people.
@@ -66,14 +64,20 @@ pub trait Carrier {
         false
     }
 
-    /// Lets `to` read a message, which has its memory from [`crate::Settings::memory`]. A packed message is shown before
-    /// the `all_to_all` that tells its length, and stays until the end of the next one; an answer until the end of the next.
+    /// Lets `to` read a copy of the message, which is made at once. A packed message is shown before the `all_to_all` that
+    /// tells its length, an answer behind it.
     fn show(&mut self, to: usize, what: Shown, message: &Buffer) -> Result<(), String> {
         let _ = (to, what, message);
         Err("this carrier shows no messages".to_owned())
     }
 
-    /// Makes `into` the message of `len` bytes that `from` shows; waits for an answer that is not there yet.
+    /// Where messages are shown: something travels in this superstep, with these counts. Called behind `all_to_all`.
+    fn turn(&mut self, out: &[Counts], into: &[Counts]) {
+        let _ = (out, into);
+    }
+
+    /// Makes `into` the message of `len` bytes that `from` shows; waits for an answer that is not there yet. A packed message
+    /// stays until the end of the next `all_to_all`, an answer until its begin.
     fn view(
         &mut self,
         from: usize,

@@ -37,3 +37,4 @@ pub use carrier::{Carrier, Shown, Tag};
 pub use counts::Counts;
 pub use fault::Fault;
 pub use process::{Process, Settings};
+pub use queue::Taking;

@@ -1,8 +1,8 @@
 //! What a process wants of one other process, or of itself, in this superstep.
 
-use crate::buffer::{Buffer, Memory};
+use crate::buffer::Buffer;
 use crate::fault::Fault;
-use crate::record::{HEADER, Header, Kind, OFFSET, RECORD_ALIGN, Shape, length_and_count};
+use crate::record::{HEADER, Header, Kind, OFFSET, RECORD_ALIGN, Shape};
 use crate::registry::Block;
 use crate::tip::{Alike, Tip, copy_small};
 
@@ -12,6 +12,7 @@ struct Open {
     alike: Alike,
     /// Our address of the block.
     base: *const u8,
+    slot: u32,
     /// Where its header and its body begin.
     header: usize,
     body: usize,
@@ -35,9 +36,13 @@ pub struct Large {
     pub len: usize,
 }
 
-#[repr(C)]
+/// Programs find the tip of each process at the beginning of its outbox, and know from where to where it is.
+#[derive(Default)]
+#[repr(C, align(256))]
 pub struct Outbox {
     tip: Tip,
+    /// Rows of so many bytes and more travel as large blocks do.
+    large_bytes: usize,
     pub buffer: Buffer,
     /// `None`: the tip takes nothing.
     open: Option<Open>,
@@ -51,17 +56,14 @@ pub struct Outbox {
     pub answer: usize,
 }
 
+/// Bytes from one outbox to the next.
+pub const OUTBOX_BYTES: usize = 256;
+const _: () = assert!(size_of::<Outbox>() == OUTBOX_BYTES);
+
 impl Outbox {
-    pub fn new(memory: &'static Memory) -> Outbox {
-        Outbox {
-            tip: Tip::CLOSED,
-            buffer: Buffer::new(memory),
-            open: None,
-            wanted: Vec::new(),
-            large: Vec::new(),
-            large_wanted: Vec::new(),
-            answer: 0,
-        }
+    /// Rows of `large` bytes and more will travel by themselves.
+    pub fn new(large: usize) -> Outbox {
+        Outbox { large_bytes: large, ..Outbox::default() }
     }
 
     /// A put of a word like the last one; false: `put` has to do it.
@@ -78,6 +80,22 @@ impl Outbox {
     ) -> bool {
         // SAFETY: the caller vouches for the source.
         unsafe { self.tip.put(base, offset as u32, from, len as u32) }
+    }
+
+    /// An unbuffered put of a word like the last one; false: `hpput` has to do it.
+    ///
+    /// # Safety
+    /// As `hpput`.
+    #[inline(always)]
+    pub unsafe fn hpput_again(
+        &mut self,
+        base: *const u8,
+        offset: i32,
+        from: *const u8,
+        len: i32,
+    ) -> bool {
+        // SAFETY: the caller vouches for the source.
+        unsafe { self.tip.hpput(base, offset as u32, from, len as u32) }
     }
 
     /// A get like the last one; false: `get` has to do it.
@@ -114,7 +132,7 @@ impl Outbox {
         len: u32,
         hp: bool,
     ) -> Result<(), Fault> {
-        let alike = Alike { kind: Kind::Puts, len, hp };
+        let alike = Alike { kind: Kind::Puts, len, hp, later: false };
         loop {
             let goes_on = self.is_open(alike, block.base);
             // SAFETY: the caller vouches for the source, and the tip's accesses are as long.
@@ -122,6 +140,28 @@ impl Outbox {
                 return Ok(());
             }
             self.make_room(goes_on, alike, block, offset, std::ptr::null_mut())?;
+        }
+    }
+
+    /// A small unbuffered put, as `put`.
+    ///
+    /// # Safety
+    /// The bytes are readable at `from` until the message is complete.
+    pub unsafe fn hpput(
+        &mut self,
+        block: Block,
+        offset: u32,
+        from: *const u8,
+        len: u32,
+    ) -> Result<(), Fault> {
+        let alike = Alike { kind: Kind::Puts, len, hp: false, later: true };
+        loop {
+            let goes_on = self.is_open(alike, block.base);
+            // SAFETY: the caller vouches for the source, and the tip's accesses are as long.
+            if goes_on && unsafe { self.tip.add_hpput(offset, from, len as usize) } {
+                return Ok(());
+            }
+            self.make_room(goes_on, alike, block, offset, from.cast_mut())?;
         }
     }
 
@@ -134,7 +174,7 @@ impl Outbox {
         len: u32,
         hp: bool,
     ) -> Result<(), Fault> {
-        let alike = Alike { kind: Kind::Gets, len, hp };
+        let alike = Alike { kind: Kind::Gets, len, hp, later: false };
         loop {
             let goes_on = self.is_open(alike, block.base);
             if goes_on && self.tip.add_get(offset, into, len, &mut self.wanted) {
@@ -156,7 +196,7 @@ impl Outbox {
         len: u32,
     ) -> Result<(), Fault> {
         let (shape, bytes) = (Shape::of(tag_len, len as usize), len as usize);
-        let alike = Alike { kind: Kind::Messages, len, hp: false };
+        let alike = Alike { kind: Kind::Messages, len, hp: false, later: false };
         loop {
             let goes_on = self.is_open(alike, QUEUE.base);
             // SAFETY: the caller vouches for the sources; the shape follows from the lengths, and the tags of a superstep
@@ -181,16 +221,17 @@ impl Outbox {
         self.open.as_ref().is_some_and(|open| open.base == base && open.alike == alike)
     }
 
-    /// Makes sure that the tip takes an access, which the open record may be of. `into` is where a get wants its bytes.
+    /// Makes sure that the tip takes an access, which the open record may be of. `local` is where a get wants its bytes, or
+    /// where those of a put are that stay there.
     fn make_room(
         &mut self,
         goes_on: bool,
         alike: Alike,
         block: Block,
         offset: u32,
-        into: *mut u8,
+        local: *mut u8,
     ) -> Result<(), Fault> {
-        let puts = alike.kind == Kind::Puts;
+        let puts = alike.kind == Kind::Puts && !alike.later;
         match self.open.filter(|_| goes_on) {
             Some(open) if self.tip.in_a_row() => {
                 if offset == self.tip.next() && puts {
@@ -214,8 +255,10 @@ impl Outbox {
         if puts {
             return self.lengthen(alike, block, offset);
         }
-        self.wanted.push(into);
-        let (end, origin) = (block.size + 1 - alike.len, into.wrapping_sub(offset as usize));
+        if !alike.later {
+            self.wanted.push(local);
+        }
+        let (end, origin) = (block.size + 1 - alike.len, local.wrapping_sub(offset as usize));
         self.tip = Tip::row(alike, block.base, offset, end, origin);
         Ok(())
     }
@@ -247,6 +290,7 @@ impl Outbox {
         let (alike, len) = (open.alike, open.alike.len as usize);
         let count = self.row(open) / len;
         self.settle(open);
+        self.bring(open)?;
         let (data, entry) = match alike.kind {
             Kind::Puts => (len, OFFSET + len),
             _ => (0, OFFSET),
@@ -287,7 +331,7 @@ impl Outbox {
     /// Takes what was written by the tip into the buffer.
     fn settle(&mut self, open: &Open) {
         let end = match self.tip.in_a_row() {
-            true if open.alike.kind == Kind::Puts => self.tip.next_place(),
+            true if open.alike.kind == Kind::Puts && !open.alike.later => self.tip.next_place(),
             true => return,
             false => self.tip.place(),
         };
@@ -296,15 +340,29 @@ impl Outbox {
         unsafe { self.buffer.advance(more) };
     }
 
+    /// Copies the bytes of a row of puts that have stayed where they were.
+    fn bring(&mut self, open: &Open) -> Result<(), Fault> {
+        if !open.alike.later || !self.tip.in_a_row() {
+            return Ok(());
+        }
+        // SAFETY: who called `hpput` has promised that they stay.
+        unsafe { self.buffer.append(self.first_place(open), self.row(open)) }
+    }
+
+    /// Where the bytes of the first access of a row are that has nothing in the message.
+    fn first_place(&self, open: &Open) -> *mut u8 {
+        self.tip.next_place().wrapping_sub(self.row(open))
+    }
+
     /// Begins a record, without a tip.
     fn begin(&mut self, alike: Alike, block: Block, align: usize, first: u32) -> Result<(), Fault> {
-        self.close();
+        self.close()?;
         let header = self.header(alike.kind, block.slot, alike.len as usize, 0)?;
         if align > 1 {
             self.buffer.align(align)?;
         }
-        let (base, body) = (block.base, self.buffer.len());
-        self.open = Some(Open { alike, base, header, body, first });
+        let (base, slot, body) = (block.base, block.slot, self.buffer.len());
+        self.open = Some(Open { alike, base, slot, header, body, first });
         Ok(())
     }
 
@@ -319,23 +377,51 @@ impl Outbox {
         Ok(at)
     }
 
-    /// Ends the open record: writes how many accesses of which length it has.
-    pub fn close(&mut self) {
-        let Some(open) = self.open.take() else { return };
+    /// Ends the open record: writes how many accesses of which length it has. A long row of which the message has nothing
+    /// becomes a large block.
+    pub fn close(&mut self) -> Result<(), Fault> {
+        let Some(open) = self.open.take() else { return Ok(()) };
         let (len, count) = match self.tip.in_a_row() {
             true => (self.row(&open), 1),
             false => (open.alike.len as usize, self.count(&open)),
         };
-        self.settle(&open);
-        self.tip = Tip::CLOSED;
-        if open.alike.kind == Kind::Gets {
-            self.answer += count * len;
+        let stays = open.alike.later || open.alike.kind == Kind::Gets;
+        if self.tip.in_a_row() && stays && len >= self.large_bytes {
+            self.row_alone(&open, Large { start: self.first_place(&open), len });
+        } else {
+            self.settle(&open);
+            self.bring(&open)?;
+            if open.alike.kind == Kind::Gets {
+                self.answer += count * len;
+            }
+            self.rewrite(&open, open.alike.kind, len, count);
         }
-        let bytes = length_and_count(len as u32, count as u32);
-        // SAFETY: `begin` appended a header there, whose last words these are.
+        self.tip = Tip::CLOSED;
+        Ok(())
+    }
+
+    /// Makes a row's record that of a large block.
+    fn row_alone(&mut self, open: &Open, block: Large) {
+        // Of the row the message has the first offset only, which goes into the header.
+        self.buffer.shorten(open.body);
+        let kind = if open.alike.later { Kind::LargePut } else { Kind::LargeGet };
+        self.rewrite(open, kind, block.len, open.first as usize);
+        if open.alike.later {
+            self.large.push(block);
+        } else {
+            self.large_wanted.push(block);
+        }
+    }
+
+    /// Writes the header of a record again.
+    fn rewrite(&mut self, open: &Open, kind: Kind, len: usize, count: usize) {
+        // The slot of an unbuffered access says so.
+        let (slot, len, count) = (open.slot, len as u32, count as u32);
+        let bytes = Header { kind, slot, hp: false, len, count }.encode();
+        // SAFETY: `begin` appended a header there.
         unsafe {
-            let place = self.buffer.as_mut_ptr().add(open.header + HEADER - bytes.len());
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), place, bytes.len());
+            let place = self.buffer.as_mut_ptr().add(open.header);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), place, HEADER);
         }
     }
 
@@ -378,7 +464,7 @@ impl Outbox {
 
     /// A record of its own.
     fn alone(&mut self, kind: Kind, slot: u32, len: usize, count: u32) -> Result<(), Fault> {
-        self.close();
+        self.close()?;
         self.header(kind, slot, len, count).map(|_| ())
     }
 

@@ -1,12 +1,11 @@
 //! One process of a BSP program: what its program calls between two synchronisations.
 
 use crate::arena::Arena;
-use crate::buffer::{Buffer, Memory, PRIVATE};
-use crate::carrier::Shown;
+use crate::buffer::Buffer;
 use crate::counts::Counts;
 use crate::fault::Fault;
-use crate::outbox::{Large, Outbox};
-use crate::queue::Queue;
+use crate::outbox::{Large, OUTBOX_BYTES, Outbox};
+use crate::queue::{Queue, Taking};
 use crate::record::HP;
 use crate::registry::Registry;
 use crate::tip::copy_small;
@@ -16,8 +15,6 @@ use crate::tip::copy_small;
 pub struct Settings {
     /// Blocks of so many bytes and more travel by themselves.
     pub large: usize,
-    /// Memory of what other processes read in place.
-    pub memory: &'static Memory,
     /// Accesses to the same bytes whose outcome the standard leaves open are errors.
     pub checks: bool,
 }
@@ -25,7 +22,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Settings {
         // A message by itself costs about what copying 16 KiB twice does.
-        Settings { large: 16 << 10, memory: &PRIVATE, checks: false }
+        Settings { large: 16 << 10, checks: false }
     }
 }
 
@@ -47,9 +44,6 @@ pub struct Process {
     pub(crate) tags: Tags,
     /// For each process, itself included: what this one wants of it.
     pub(crate) out: Vec<Outbox>,
-    /// Which of the two packed messages for each process `out` has; the other ones, where they are shown.
-    pub(crate) packed: Shown,
-    pub(crate) shown: Vec<Buffer>,
     /// Copies of large blocks that this process sends.
     pub(crate) copies: Arena,
     /// Packed messages of all processes. They stay until the next superstep, because the queue lies in them.
@@ -72,23 +66,18 @@ fn fresh<T: Default>(n: usize) -> Vec<T> {
 /// The addresses that the program gives must be what C says they are: blocks of at least as many bytes as it says.
 impl Process {
     pub fn new(pid: usize, processes: usize, settings: Settings) -> Process {
-        // What a process sends to itself, nobody else reads.
-        let memory = |to: usize| if to == pid { &PRIVATE } else { settings.memory };
-        let buffers = || (0..processes).map(|to| Buffer::new(memory(to))).collect();
         Process {
             pid,
             superstep: 0,
             settings,
             registry: Registry::new(pid, processes),
             tags: Tags::default(),
-            out: (0..processes).map(|to| Outbox::new(memory(to))).collect(),
-            packed: Shown::First,
-            shown: buffers(),
+            out: std::iter::repeat_with(|| Outbox::new(settings.large)).take(processes).collect(),
             copies: Arena::default(),
             inbox: fresh(processes),
             arrivals: Arena::default(),
             queue: Queue::default(),
-            answers: buffers(),
+            answers: fresh(processes),
             replies: fresh(processes),
             counts_out: fresh(processes),
             counts_in: fresh(processes),
@@ -108,6 +97,24 @@ impl Process {
     pub fn processes(&self) -> usize {
         self.out.len()
     }
+
+    /// The tips of all processes, [`Process::TIP_STRIDE`] bytes from one to the next; they stay where they are.
+    pub fn tips(&mut self) -> *mut u8 {
+        self.out.as_mut_ptr().cast()
+    }
+
+    /// Size of the tags of messages that are sent in this superstep.
+    pub fn sent_tag_size(&self) -> usize {
+        self.tags.sending
+    }
+
+    /// The beginning of the queue; it stays where it is, as the process does.
+    pub fn taking(&mut self) -> *mut Taking {
+        self.queue.taking()
+    }
+
+    /// Bytes from the tip of one process to that of the next.
+    pub const TIP_STRIDE: usize = OUTBOX_BYTES;
 
     /// The number of synchronisations so far.
     pub fn superstep(&self) -> u64 {
@@ -138,6 +145,24 @@ impl Process {
         let Some(out) = self.out.get_mut(to as u32 as usize) else { return false };
         // SAFETY: the caller vouches for the source.
         unsafe { out.put_again(base, offset, from, len) }
+    }
+
+    /// An unbuffered put like the last one to that process, where races are not looked for; false: `put` has to do it.
+    ///
+    /// # Safety
+    /// `len` bytes are readable at `from` until the synchronisation.
+    #[inline(always)]
+    pub unsafe fn hpput_again(
+        &mut self,
+        to: i32,
+        from: *const u8,
+        base: *const u8,
+        offset: i32,
+        len: i32,
+    ) -> bool {
+        let Some(out) = self.out.get_mut(to as u32 as usize) else { return false };
+        // SAFETY: the caller vouches for the source.
+        unsafe { out.hpput_again(base, offset, from, len) }
     }
 
     /// A buffered get like the last one from that process; false: `get` has to do it.
@@ -204,8 +229,14 @@ impl Process {
         if len == 0 {
             return Ok(());
         }
+        let (out, offset, len) = (&mut self.out[to], offset as u32, len as u32);
         // SAFETY: the caller vouches for the source.
-        unsafe { self.out[to].put(block, offset as u32, from, len as u32, hp) }
+        unsafe {
+            match buffered || hp {
+                true => out.put(block, offset, from, len, hp),
+                false => out.hpput(block, offset, from, len),
+            }
+        }
     }
 
     /// A call that moves nothing may say what it likes.

@@ -5,6 +5,7 @@ use crate::record::{Kind, Records, Shape};
 
 /// The first message of the queue.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct Front {
     pub tag: *const u8,
     pub payload: *const u8,
@@ -17,6 +18,16 @@ impl Default for Front {
     }
 }
 
+/// What is left of the record that the first message is in: how many, from one to the next, and the first. Programs know it,
+/// too (`struct hpvm_bsp_queue` of hpvm_bsp_inline.h).
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct Taking {
+    left: usize,
+    stride: usize,
+    first: Front,
+}
+
 /// Messages by number of their sender, the highest first, and of one sender in the order of its calls. (Any order would
 /// be right; programs exist that were tested with BSPonMPI only, which has this one.)
 #[derive(Default)]
@@ -26,10 +37,7 @@ pub struct Queue {
     /// Messages, and bytes of their payloads, in the records behind the one that the first message is in.
     messages: usize,
     payload: usize,
-    /// What is left of the record that the first message is in: how many, from one to the next, and the first.
-    left: usize,
-    stride: usize,
-    first: Front,
+    taking: Taking,
     /// Payloads that came by themselves.
     large: std::vec::IntoIter<*const u8>,
     /// Senders from here on, upwards, are done; the one below is at `at`.
@@ -64,22 +72,27 @@ impl Queue {
         }
     }
 
+    /// What `take_again` looks at, which stays where it is as long as the queue does.
+    pub fn taking(&mut self) -> *mut Taking {
+        &raw mut self.taking
+    }
+
     pub fn tag_size(&self) -> usize {
         self.tag
     }
 
     /// How many messages there are, and how many bytes their payloads have.
     pub fn size(&self) -> (usize, usize) {
-        (self.messages + self.left, self.payload + self.left * self.first.len)
+        (self.messages + self.taking.left, self.payload + self.taking.left * self.taking.first.len)
     }
 
     /// The first message. `inbox` has the packed messages of all processes.
     #[inline(always)]
     pub fn front(&mut self, inbox: &[Buffer]) -> Option<Front> {
-        if self.left == 0 {
+        if self.taking.left == 0 {
             self.next_record(inbox);
         }
-        (self.left > 0).then_some(self.first)
+        (self.taking.left > 0).then_some(self.taking.first)
     }
 
     /// Removes the first message, whose memory stays.
@@ -92,11 +105,11 @@ impl Queue {
     /// `take` behind another message of its record; finds nothing else.
     #[inline(always)]
     pub fn take_again(&mut self) -> Option<Front> {
-        self.left = self.left.checked_sub(1)?;
-        let first = self.first;
+        self.taking.left = self.taking.left.checked_sub(1)?;
+        let first = self.taking.first;
         // Behind the last one lies none, and none is read.
-        self.first.tag = first.tag.wrapping_add(self.stride);
-        self.first.payload = first.payload.wrapping_add(self.stride);
+        self.taking.first.tag = first.tag.wrapping_add(self.taking.stride);
+        self.taking.first.payload = first.payload.wrapping_add(self.taking.stride);
         Some(first)
     }
 
@@ -121,8 +134,8 @@ impl Queue {
                     _ => (None, 0),
                 };
                 if let (Some(payload), 1..) = (payload, left) {
-                    self.first = Front { tag, payload, len: record.len() };
-                    (self.left, self.stride) = (left, shape.stride);
+                    self.taking.first = Front { tag, payload, len: record.len() };
+                    (self.taking.left, self.taking.stride) = (left, shape.stride);
                     self.messages = self.messages.saturating_sub(left);
                     self.payload = self.payload.saturating_sub(left * record.len());
                     return;

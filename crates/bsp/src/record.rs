@@ -1,7 +1,7 @@
 //! The packed message of one process for another: records of a header and a body.
 //!
 //! Consecutive accesses of one kind and length share a record; if each begins where the one before ends (of gets: in both
-//! memories), they are one access of the record. All numbers are in the machine's own order: the
+//! memories), they are one access of the record, and a large one if nothing of it has to be copied. All numbers are in the machine's own order: the
 //! processes of a program are on machines of one kind.
 //!
 //! | kind | slot | len | count | body |
@@ -73,14 +73,6 @@ impl Header {
         let (slot, hp) = (slot & !HP, slot & HP != 0);
         Some(Header { kind, slot, hp, len: word(2)?, count: word(3)? })
     }
-}
-
-/// The last words of a header, which are known when its record is complete.
-pub fn length_and_count(len: u32, count: u32) -> [u8; 8] {
-    let mut bytes = [0; 8];
-    bytes[..4].copy_from_slice(&len.to_ne_bytes());
-    bytes[4..].copy_from_slice(&count.to_ne_bytes());
-    bytes
 }
 
 /// How tags and payloads lie in a record of messages: each may hold what C aligns to its size, up to 16.

@@ -55,17 +55,17 @@ impl Process {
             tag: self.tags.next as u64,
             tag_calls: self.tags.calls,
         };
+        let digest = common.digest();
         let mut busy = false;
         for (out, counts) in self.out.iter_mut().zip(&mut self.counts_out) {
-            out.close();
-            *counts = common.counts(out.buffer.len(), self.packed);
+            out.close()?;
+            *counts = common.counts(digest, out.buffer.len());
             busy |= !out.buffer.is_empty();
         }
-        if busy && carrier.in_place(self.packed) {
+        if busy && carrier.in_place(Shown::Packed) {
             self.show_packed(carrier)?;
         }
         carrier.all_to_all(&self.counts_out, &mut self.counts_in)?;
-        let digest = common.digest();
         if self.counts_in.iter().any(|counts| counts.digest != digest) {
             let mut all = vec![0; COMMON_WORDS * self.processes()];
             carrier.all_gather(&common.words(), &mut all)?;
@@ -112,9 +112,6 @@ impl Process {
         let tag = self.tags.sending;
         self.queue = Queue::new(tag, self.processes(), survey.messages, survey.payload, large);
         self.inbox = inbox;
-        if carrier.in_place(self.packed) {
-            self.turn_packed();
-        }
         self.out.iter_mut().for_each(|out| out.clear());
         self.copies.reset()
     }
@@ -129,34 +126,23 @@ impl Process {
         for peer in self.others() {
             let buffer = &self.out[peer].buffer;
             if !buffer.is_empty() {
-                carrier.show(peer, self.packed, buffer)?;
+                carrier.show(peer, Shown::Packed, buffer)?;
             }
         }
         Ok(())
     }
 
-    /// What the others may still read stays. They have read the other messages, or they would not have sent the counts of
-    /// this superstep.
-    fn turn_packed(&mut self) {
-        for peer in self.others() {
-            std::mem::swap(&mut self.out[peer].buffer, &mut self.shown[peer]);
-        }
-        self.packed = match self.packed {
-            Shown::First => Shown::Second,
-            _ => Shown::First,
-        };
-    }
-
     fn exchange_packed(&mut self, carrier: &mut impl Carrier) -> Result<(), Fault> {
         std::mem::swap(&mut self.out[self.pid].buffer, &mut self.inbox[self.pid]);
-        if !carrier.in_place(self.packed) {
+        if !carrier.in_place(Shown::Packed) {
             return self.send_packed(carrier);
         }
+        carrier.turn(&self.counts_out, &self.counts_in);
         for peer in self.others() {
-            let (counts, inbox) = (self.counts_in[peer], &mut self.inbox[peer]);
+            let (len, inbox) = (self.counts_in[peer].bytes(), &mut self.inbox[peer]);
             inbox.clear();
-            if counts.bytes() > 0 {
-                carrier.view(peer, counts.packed(), counts.bytes(), inbox)?;
+            if len > 0 {
+                carrier.view(peer, Shown::Packed, len, inbox)?;
                 prefetch::begin(inbox.as_ptr(), inbox.len());
             }
         }
@@ -526,7 +512,6 @@ unsafe fn gather(
         }
         // SAFETY: the block has these bytes; the caller vouches for the room.
         unsafe {
-            prefetch::writing(into.add(i * len));
             copy_small(base.add(at), into.add(i * len), len);
         }
     }

@@ -4,7 +4,6 @@
 //! are *in a row* and become one access of the record; else each has its offset. In a row, nothing that one access
 //! writes here is computed with by the next: where it goes follows from its own offset.
 
-use crate::prefetch;
 use crate::record::{Kind, OFFSET, RECORD_ALIGN};
 
 /// What accesses that share a record have in common, beside the block.
@@ -15,18 +14,21 @@ pub struct Alike {
     pub len: u32,
     /// Unbuffered; told only where races are looked for.
     pub hp: bool,
+    /// Of puts: in a row their bytes stay where they are until the record is closed.
+    pub later: bool,
 }
 
 /// The offset of no access.
 const NOWHERE: u32 = u32::MAX;
 
-/// One line of the cache.
+/// One line of the cache. Programs know it, too (`struct hpvm_bsp_tip` of hpvm_bsp_inline.h).
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Tip {
     /// Our address of the block.
     base: *const u8,
-    /// In a row: where the bytes of offset 0 would be, in the message or, of gets, where they are wanted.
+    /// In a row: where the bytes of offset 0 would be: in the message; of gets, where they are wanted; of puts whose bytes stay,
+    /// where they are.
     origin: *mut u8,
     /// Not in a row: where the next access goes, and the last place that has room for it.
     place: *mut u8,
@@ -39,8 +41,18 @@ pub struct Tip {
     entry: u32,
     /// Lengths of what may be added by the calls that make sure of nothing else; 0: nothing.
     put: u32,
+    hpput: u32,
     get: u32,
     message: u32,
+}
+
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Tip>() == 64);
+
+impl Default for Tip {
+    fn default() -> Tip {
+        Tip::CLOSED
+    }
 }
 
 impl Tip {
@@ -54,15 +66,20 @@ impl Tip {
         reach: 0,
         entry: 1,
         put: 0,
+        hpput: 0,
         get: 0,
         message: 0,
     };
 
     /// A tip for accesses of this kind to our block at `base`.
     fn of(alike: Alike, base: *const u8) -> Tip {
-        let len = |kind: Kind| if alike.kind == kind && !alike.hp { alike.len } else { 0 };
-        let (put, get, message) = (len(Kind::Puts), len(Kind::Gets), len(Kind::Messages));
-        Tip { base, put, get, message, ..Tip::CLOSED }
+        let len = |kind: Kind, later: bool| {
+            let is_meant = alike.kind == kind && alike.later == later && !alike.hp;
+            if is_meant { alike.len } else { 0 }
+        };
+        let (put, hpput) = (len(Kind::Puts, false), len(Kind::Puts, true));
+        let (get, message) = (len(Kind::Gets, false), len(Kind::Messages, false));
+        Tip { base, put, hpput, get, message, ..Tip::CLOSED }
     }
 
     /// A tip whose accesses come in a row: the next one at `next`, none at `end` or behind it.
@@ -148,17 +165,63 @@ impl Tip {
     pub unsafe fn add_put(&mut self, offset: u32, from: *const u8, len: usize) -> bool {
         if self.continues(offset) {
             let into = self.origin.wrapping_add(offset as usize);
-            prefetch::writing(into);
             // SAFETY: `end` says that there is room; the caller vouches for the source.
             unsafe { copy_small(from, into, len) };
             self.next = offset + len as u32;
             return true;
         }
+        // SAFETY: the caller's promise.
+        unsafe { self.add_apart(offset, from, len) }
+    }
+
+    /// An unbuffered put of a word like the last one; false: it is not.
+    ///
+    /// # Safety
+    /// As `put`; in a row the bytes stay readable until the record is closed.
+    #[inline(always)]
+    pub unsafe fn hpput(
+        &mut self,
+        base: *const u8,
+        offset: u32,
+        from: *const u8,
+        len: u32,
+    ) -> bool {
+        let alike = self.hpput == len && self.base == base && !from.is_null();
+        // SAFETY: the caller's promise.
+        unsafe {
+            match len {
+                8 => alike && self.add_hpput(offset, from, 8),
+                4 => alike && self.add_hpput(offset, from, 4),
+                16 => alike && self.add_hpput(offset, from, 16),
+                _ => false,
+            }
+        }
+    }
+
+    /// As `add_put`, but in a row, in both memories, nothing is copied.
+    ///
+    /// # Safety
+    /// As `hpput`; `len` is what the tip's accesses have.
+    #[inline(always)]
+    pub unsafe fn add_hpput(&mut self, offset: u32, from: *const u8, len: usize) -> bool {
+        if self.continues(offset) && from == self.origin.wrapping_add(offset as usize) {
+            self.next = offset + len as u32;
+            return true;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.add_apart(offset, from, len) }
+    }
+
+    /// A put with an offset of its own; false: there is no room for it.
+    ///
+    /// # Safety
+    /// As `add_put`.
+    #[inline(always)]
+    unsafe fn add_apart(&mut self, offset: u32, from: *const u8, len: usize) -> bool {
         if !self.takes(offset) {
             return false;
         }
         let into = self.place;
-        prefetch::writing(into);
         // SAFETY: there is room for an offset and the bytes; the caller vouches for the source.
         unsafe {
             into.cast::<u32>().write_unaligned(offset);
@@ -199,7 +262,6 @@ impl Tip {
         if !self.takes(offset) || wanted.len() == wanted.capacity() {
             return false;
         }
-        prefetch::writing(self.place);
         // SAFETY: there is room for an offset, and for an address.
         unsafe {
             self.place.cast::<u32>().write_unaligned(offset);
@@ -274,7 +336,6 @@ impl Tip {
             return false;
         }
         let place = self.place;
-        prefetch::writing(place);
         // SAFETY: there is room for an entry; the caller vouches for the sources.
         unsafe {
             copy_small(tag, place, tag_len);
@@ -312,7 +373,7 @@ mod tests {
     /// A tip with room for one access that is not in a row.
     fn spread(kind: Kind, hp: bool, place: &mut [u8; 32]) -> Tip {
         let start = place.as_mut_ptr();
-        Tip::spread(Alike { kind, len: 8, hp }, BASE, 100, 12, start, start)
+        Tip::spread(Alike { kind, len: 8, hp, later: false }, BASE, 100, 12, start, start)
     }
 
     #[test]
@@ -356,7 +417,7 @@ mod tests {
             assert!(tip.put(BASE, 100, from, 8));
             assert!(!tip.put(BASE, 0, from, 8), "no room");
         }
-        let alike = Alike { kind: Kind::Puts, len: 8, hp: false };
+        let alike = Alike { kind: Kind::Puts, len: 8, hp: false, later: false };
         let origin = bytes.as_mut_ptr().wrapping_sub(40);
         let mut tip = Tip::row(alike, BASE, 40, 56, origin);
         // SAFETY: there is room for two puts.

@@ -10,9 +10,30 @@
 ///
 /// # Safety
 /// `from` is valid for reads and `to` for writes of `len` bytes, and they do not overlap.
-#[cfg(target_arch = "x86_64")]
 pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
-    use core::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128};
+    // SAFETY: the caller's promise.
+    unsafe { copy_unordered(from, to, len) };
+    order();
+}
+
+/// Orders what [`copy_unordered`] has written on this processor before any later store.
+pub fn order() {
+    // Non-temporal stores are not ordered by the release store that publishes what they have written.
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a fence; every x86-64 processor has it.
+    unsafe {
+        core::arch::x86_64::_mm_sfence();
+    }
+}
+
+/// As [`copy`], in no order with later stores before [`order`] is called: once for many short pieces, as it waits for all of
+/// them to arrive.
+///
+/// # Safety
+/// As there.
+#[cfg(target_arch = "x86_64")]
+pub unsafe fn copy_unordered(from: *const u8, to: *mut u8, len: usize) {
+    use core::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_stream_si128};
     const LINE: usize = 64;
     let head = to.align_offset(LINE).min(len);
     let lines = (len - head) / LINE;
@@ -29,8 +50,6 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
         }
         let done = head + lines * LINE;
         core::ptr::copy_nonoverlapping(from.add(done), to.add(done), len - done);
-        // Non-temporal stores are not ordered by the release store that publishes the packet.
-        _mm_sfence();
     }
 }
 
@@ -39,7 +58,7 @@ pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
 /// # Safety
 /// As above.
 #[cfg(not(target_arch = "x86_64"))]
-pub unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
+pub unsafe fn copy_unordered(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: the caller's promise.
     unsafe { core::ptr::copy_nonoverlapping(from, to, len) };
 }

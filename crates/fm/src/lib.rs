@@ -26,8 +26,8 @@ pub use fast::Fast;
 pub use fault::{Fault, SendError};
 pub use handler::{Action, RecvStream};
 pub use hpvm_transport::{
-    Broken, Doorbell, Head, Holes, Landing, Life, Limits, Memory, PREFIX, Packets, PeerMemory,
-    PeerMemoryError, Rank, Refused, Segment, Streamed, Streams, Transport,
+    Broken, Doorbell, Exposed, Head, Holes, Landing, Life, Limits, Memory, PREFIX, Packets,
+    PeerMemory, PeerMemoryError, Rank, Refused, Segment, Streamed, Streams, Transport,
 };
 use hpvm_wire::counters::{Counters, add};
 pub use incoming::{Arrival, Counts};

@@ -11,6 +11,7 @@ use std::io::{self, IoSlice};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Bytes `at..at + len` of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub struct File {
     kind: Kind,
     /// Accesses go past this host's memory.
     direct: bool,
+    /// This process has written to it since it last brought everything to the device.
+    unsynced: AtomicBool,
 }
 
 impl File {
@@ -64,7 +67,8 @@ impl File {
         waits_again(&inner).map_err(|e| error::of("cannot open", path, &e))?;
         let kind = filesystem::kind(&inner)
             .map_err(|e| error::of("cannot look at the file system of", path, &e))?;
-        Ok(File { inner, path: path.to_owned(), amode, kind, direct: false })
+        let unsynced = AtomicBool::new(false);
+        Ok(File { inner, path: path.to_owned(), amode, kind, direct: false, unsynced })
     }
 
     /// Says that several hosts have the file open. On NFS a host that writes a part of a page of which it has a copy
@@ -88,7 +92,8 @@ impl File {
 
     /// A file that is open already, on the host's own disk.
     pub(crate) fn over(inner: std::fs::File, path: &Path, amode: Amode) -> File {
-        File { inner, path: path.to_owned(), amode, kind: Kind::Coherent, direct: false }
+        let (kind, unsynced) = (Kind::Coherent, AtomicBool::new(false));
+        File { inner, path: path.to_owned(), amode, kind, direct: false, unsynced }
     }
 
     /// What stands for a file whose data lie elsewhere: it has a name and a mode, and whatever is done to its
@@ -173,12 +178,33 @@ impl File {
             // A write past this host's memory ends when the server has it on its device.
             return Ok(());
         }
+        // Writes of this process that go on meanwhile count for the next sync. No other memory depends on this word.
+        self.unsynced.store(false, Ordering::Relaxed);
         match self.inner.sync_all() {
             Ok(()) => Ok(()),
             // Devices and pipes have nothing to bring anywhere.
             Err(e) if e.raw_os_error() == Some(libc::EINVAL) => Ok(()),
             Err(e) => Err(self.failed("cannot sync", &e)),
         }
+    }
+
+    /// Whether this process has to sync so that what it has written reaches the device. What several processes of a host write
+    /// lies in one place, and one that syncs there beside another one holds it up.
+    pub fn is_unsynced(&self) -> bool {
+        self.is_remote() || self.unsynced.load(Ordering::Relaxed)
+    }
+
+    /// Has the device begin to write what lies in `len` bytes from `at` on, and does not wait for it: a sync that follows finds
+    /// less to do. What goes wrong is told by that sync.
+    pub fn begin_sync(&self, at: u64, len: u64) {
+        if self.kind != Kind::Coherent {
+            return;
+        }
+        let (Ok(at), Ok(len)) = (i64::try_from(at), i64::try_from(len)) else { return };
+        // SAFETY: plain arguments about a descriptor that is open.
+        unsafe {
+            libc::sync_file_range(self.inner.as_raw_fd(), at, len, libc::SYNC_FILE_RANGE_WRITE)
+        };
     }
 
     /// Before the file is closed: what a server has not taken yet it takes now, or says why it does not.
@@ -207,11 +233,13 @@ impl File {
 
     /// Writes all of `data` from byte `at` on.
     pub fn write_at(&self, at: u64, data: &[u8]) -> Result<()> {
+        self.unsynced.store(true, Ordering::Relaxed);
         self.inner.write_all_at(data, at).map_err(|e| self.failed("cannot write", &e))
     }
 
     /// Writes all of these parts one behind the other, from byte `at` on, as one run.
     pub fn write_parts_at(&self, at: u64, parts: &mut [IoSlice<'_>]) -> Result<()> {
+        self.unsynced.store(true, Ordering::Relaxed);
         let (mut rest, mut at) = (parts, at);
         // Parts of no bytes at the front go.
         IoSlice::advance_slices(&mut rest, 0);
@@ -256,6 +284,34 @@ impl File {
         Ok(done)
     }
 
+    /// Fills these parts one behind the other from byte `at` on until they are full or the file ends; says how much that was.
+    ///
+    /// # Safety
+    /// The parts may be written. They may lie in each other.
+    pub(crate) unsafe fn read_parts_at(&self, at: u64, parts: &mut [libc::iovec]) -> Result<usize> {
+        let (mut rest, mut done) = (parts, 0);
+        while !rest.is_empty() {
+            let offset = i64::try_from(at + done as u64).unwrap_or(i64::MAX);
+            let count = rest.len().min(MOST_PARTS) as libc::c_int;
+            // SAFETY: the caller's promise; the descriptor is open.
+            let n = unsafe { libc::preadv(self.inner.as_raw_fd(), rest.as_ptr(), count, offset) };
+            match usize::try_from(n) {
+                Ok(0) => break,
+                Ok(n) => {
+                    done += n;
+                    rest = behind(rest, n);
+                }
+                Err(_) => {
+                    let e = io::Error::last_os_error();
+                    if e.kind() != io::ErrorKind::Interrupted {
+                        return Err(self.failed("cannot read", &e));
+                    }
+                }
+            }
+        }
+        Ok(done)
+    }
+
     /// Fills `out` from byte `at` on if that takes no waiting for a device or another host. `None`: it would, or the
     /// file ends before. On file systems that can't tell, only those of other hosts are taken to be slow.
     pub fn read_if_there(&self, at: u64, out: &mut [u8]) -> Option<()> {
@@ -276,6 +332,21 @@ impl File {
     pub(crate) fn failed(&self, doing: &str, e: &io::Error) -> hpvm_mpi::Error {
         error::of(doing, &self.path, e)
     }
+}
+
+/// What is left of parts of which `n` bytes are done.
+fn behind(parts: &mut [libc::iovec], n: usize) -> &mut [libc::iovec] {
+    let (mut whole, mut n) = (0, n);
+    while whole < parts.len() && n >= parts[whole].iov_len {
+        n -= parts[whole].iov_len;
+        whole += 1;
+    }
+    let rest = &mut parts[whole..];
+    if let Some(first) = rest.first_mut() {
+        first.iov_base = first.iov_base.wrapping_byte_add(n);
+        first.iov_len -= n;
+    }
+    rest
 }
 
 /// Takes `O_NONBLOCK` off again, with which it was opened.

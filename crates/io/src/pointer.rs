@@ -1,25 +1,13 @@
 //! A shared file pointer among ranks of one host: a number in memory that they all map.
-//!
-//! The memory is a memfd, so it has no name in any file system and ends with the last process that has it
-//! open. The rank that makes it tells the others where they find it: `/proc/PID/fd/N`.
 
-use std::fs::File;
+use crate::shared_memory::SharedMemory;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A file pointer that several ranks move, in etypes.
 #[derive(Debug)]
-pub struct SharedPointer {
-    value: *const AtomicU64,
-    file: File,
-}
-
-// SAFETY: the value is an atomic in memory that stays mapped while this lives.
-unsafe impl Send for SharedPointer {}
-// SAFETY: as above.
-unsafe impl Sync for SharedPointer {}
+pub struct SharedPointer(SharedMemory);
 
 /// A page: what the kernel maps at least.
 const BYTES: usize = 4096;
@@ -27,46 +15,22 @@ const BYTES: usize = 4096;
 impl SharedPointer {
     /// Makes one, at 0.
     pub fn create() -> io::Result<SharedPointer> {
-        SharedPointer::map(hpvm_os::memory_file(c"hpvm-file-pointer", BYTES as u64)?)
+        SharedMemory::create(c"hpvm-file-pointer", BYTES).map(SharedPointer)
     }
 
     /// Where other processes of this user find it, while this one lives.
     pub fn path(&self) -> PathBuf {
-        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()).into()
+        self.0.path()
     }
 
-    /// Opens the one that another process has made. What `path` names is an allegation: it has to be a
-    /// file of the right length that cannot shrink.
+    /// Opens the one that another process has made.
     pub fn open(path: &Path) -> io::Result<SharedPointer> {
-        let file = File::options().read(true).write(true).open(path)?;
-        if !hpvm_os::is_sealed(&file) || file.metadata()?.len() != BYTES as u64 {
-            let text = format!("{} is no shared file pointer", path.display());
-            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
-        }
-        SharedPointer::map(file)
-    }
-
-    fn map(file: File) -> io::Result<SharedPointer> {
-        // SAFETY: a new mapping of a file that has that many bytes and cannot shrink.
-        let address = unsafe {
-            libc::mmap(
-                core::ptr::null_mut(),
-                BYTES,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                file.as_raw_fd(),
-                0,
-            )
-        };
-        if address == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(SharedPointer { value: address.cast_const().cast(), file })
+        SharedMemory::open(path, BYTES).map(SharedPointer)
     }
 
     fn value(&self) -> &AtomicU64 {
         // SAFETY: mapped while this lives, aligned to a page, and only used as an atomic.
-        unsafe { &*self.value }
+        unsafe { &*self.0.address().cast() }
     }
 
     pub fn get(&self) -> u64 {
@@ -83,13 +47,6 @@ impl SharedPointer {
     pub fn advance(&self, etypes: u64) -> u64 {
         // SeqCst: as in `get`.
         self.value().fetch_add(etypes, Ordering::SeqCst)
-    }
-}
-
-impl Drop for SharedPointer {
-    fn drop(&mut self) {
-        // SAFETY: our own mapping, of this length, that nobody can use any more.
-        unsafe { libc::munmap(self.value.cast_mut().cast(), BYTES) };
     }
 }
 

@@ -10,9 +10,17 @@ use crate::view::View;
 use hpvm_mpi::error::Result;
 use std::os::fd::AsRawFd;
 
-/// Holes up to this many bytes on average are read along: copying them, and what is wanted once more, takes less time than a
-/// system call (0.3 to 1 µs).
+/// Holes up to this many bytes on average are asked of servers along with the pieces.
 const CHEAP_HOLE: u64 = 2048;
+/// The same for files in this host's memory: to copy a hole takes less time than a system call for each piece (0.6 to 1 µs).
+const CHEAP_HOLE_IN_MEMORY: u64 = 8192;
+
+/// Where pieces with their holes have at least this many bytes on average, the system puts the pieces where they belong, and the
+/// holes into one place that stays in the processor's nearest cache. Each part costs it some 50 ns; shorter ones are read as one
+/// run and copied.
+const LONG_STEP: u64 = 2048;
+/// Bytes of that place.
+const HOLE_BYTES: usize = 4096;
 
 /// Bytes of a file in this host's memory that are read along with holes at a time, at most: they stay in a processor's own cache until
 /// they are copied. Servers are asked for as much as the hint says.
@@ -46,6 +54,7 @@ impl File {
     ) -> Result<usize> {
         let most = if self.is_remote() { u64::MAX } else { READ_AT_ONCE };
         let most = most.min(hints.sieve_read_bytes);
+        let hole = if self.is_remote() { CHEAP_HOLE } else { CHEAP_HOLE_IN_MEMORY };
         let mut extents = view.extents(position, out.len() as u64).peekable();
         let mut done = 0;
         let mut group = Vec::new();
@@ -60,7 +69,7 @@ impl File {
             while let Some(next) = extents.peek()
                 && joins(
                     hints.sieve_reads,
-                    most,
+                    (most, hole),
                     (useful + next.len, span(next), group.len() as u64),
                 )
             {
@@ -111,7 +120,11 @@ impl File {
     /// Reads several extents with what lies between them.
     fn read_group(&self, group: &[Extent], out: &mut [u8], staging: &mut Vec<u8>) -> Result<usize> {
         let (first, last) = (group[0], group[group.len() - 1]);
-        staging.resize((last.at + last.len - first.at) as usize, 0);
+        let span = last.at + last.len - first.at;
+        if !self.is_remote() && span >= group.len() as u64 * LONG_STEP {
+            return self.scatter_group(group, out);
+        }
+        staging.resize(span as usize, 0);
         let there = self.read_at(first.at, staging)?;
         let mut done = 0;
         for extent in group {
@@ -125,15 +138,43 @@ impl File {
         }
         Ok(done)
     }
+
+    /// The same, where the system puts each piece into its place; `out` has room for all.
+    fn scatter_group(&self, group: &[Extent], out: &mut [u8]) -> Result<usize> {
+        let mut hole = [0; HOLE_BYTES];
+        let mut parts = Vec::with_capacity(2 * group.len());
+        let (mut rest, mut end) = (out, group[0].at);
+        for extent in group {
+            let mut gap = (extent.at - end) as usize;
+            while gap > 0 {
+                let len = gap.min(HOLE_BYTES);
+                parts.push(libc::iovec { iov_base: hole.as_mut_ptr().cast(), iov_len: len });
+                gap -= len;
+            }
+            let (piece, after) = rest.split_at_mut(extent.len as usize);
+            parts.push(libc::iovec { iov_base: piece.as_mut_ptr().cast(), iov_len: piece.len() });
+            (rest, end) = (after, extent.at + extent.len);
+        }
+        // SAFETY: the parts are the pieces of `out` and, as often as there are holes, memory of our own of which nothing is read.
+        let there = unsafe { self.read_parts_at(group[0].at, &mut parts) }?;
+        Ok(there_of(group, there as u64) as usize)
+    }
 }
 
-/// Whether one read of `span` bytes, of at most `most`, serves `pieces` extents and one more, with `useful` bytes together.
-fn joins(when: When, most: u64, (useful, span, pieces): (u64, u64, u64)) -> bool {
+/// How many bytes of the extents lie in the first `there` bytes from the first one on.
+fn there_of(group: &[Extent], there: u64) -> u64 {
+    let end = group[0].at + there;
+    group.iter().map(|extent| end.saturating_sub(extent.at).min(extent.len)).sum()
+}
+
+/// Whether one read of `span` bytes, of at most `most`, serves `pieces` extents and one more, with `useful` bytes together and
+/// holes of at most `hole` bytes between them.
+fn joins(when: When, (most, hole): (u64, u64), (useful, span, pieces): (u64, u64, u64)) -> bool {
     let room = span <= most;
     match when {
         When::Never => false,
         When::Always => room,
-        When::Automatic => room && span - useful <= pieces * CHEAP_HOLE,
+        When::Automatic => room && span - useful <= pieces * hole,
     }
 }
 
@@ -179,6 +220,31 @@ mod tests {
                 prop_assert_eq!(read, len);
                 prop_assert_eq!(&out[..len], &data[..]);
             }
+        }
+    }
+
+    /// Pieces and holes that the system is given as parts, more of them than one call takes; the file ends in any of them.
+    #[test]
+    fn pieces_are_put_into_their_places() {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join("f");
+        let file = File::open(&file, Amode::new(RDWR | CREATE).unwrap(), true).unwrap();
+        let data: Vec<u8> = (0..3_000_000u32).map(|i| (i % 251) as u8).collect();
+        file.write_at(0, &data).unwrap();
+        let extents = (0..600).map(|i| Extent { at: 3 + i * 5000, len: 100 + i });
+        let group: Vec<Extent> = extents.collect();
+        let wanted: Vec<u8> = group
+            .iter()
+            .flat_map(|e| &data[e.at as usize..((e.at + e.len) as usize).min(data.len())])
+            .copied()
+            .collect();
+        let all = group.iter().map(|e| e.len).sum::<u64>() as usize;
+        for size in [data.len() as u64, 2_999_000, 1_000_100, 1_000_003, 3, 0] {
+            file.set_size(size).unwrap();
+            let mut out = vec![255; all];
+            let read = file.scatter_group(&group, &mut out).unwrap();
+            assert_eq!(read as u64, there_of(&group, size.saturating_sub(3)), "{size}");
+            assert_eq!(out[..read], wanted[..read], "{size}");
         }
     }
 

@@ -14,6 +14,8 @@ pub struct Access {
     /// Bytes of data, and runs in which they lie in the file.
     pub bytes: u64,
     pub runs: u64,
+    /// The marks of where runs begin, without those of where they end: see [`is_dense`].
+    pub marks: u64,
 }
 
 impl Access {
@@ -24,8 +26,26 @@ impl Access {
             end: e.at + e.len,
             bytes: all.bytes + e.len,
             runs: all.runs + 1,
+            marks: all.marks.wrapping_add(mark(e.at)).wrapping_sub(mark(e.at + e.len)),
         })
     }
+}
+
+/// A number for a position in the file that looks like one by chance (the last steps of SplitMix64).
+fn mark(at: u64) -> u64 {
+    let z = at.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Whether the accesses cover every byte from the first to the last once. That is so if and only if each place where a run begins
+/// is one where another run ends, but for the first and the last; then their marks cancel each other out, which they do else in
+/// one of 2^64 cases.
+pub fn is_dense(accesses: &[Access]) -> bool {
+    let (start, end) = span(accesses);
+    let sum = |part: fn(&Access) -> u64| accesses.iter().map(part).fold(0, u64::wrapping_add);
+    sum(|a| a.bytes) == end - start && sum(|a| a.marks) == mark(start).wrapping_sub(mark(end))
 }
 
 /// Runs of at least this many bytes on average are left to their own ranks: gathering costs two more
@@ -118,6 +138,11 @@ impl Plan {
         let (start, end) = span(accesses);
         let aggregators = layout.count as u32;
         Plan { start, end, window, aggregators, shares: Shares::Stripes(layout) }
+    }
+
+    /// Bytes of the file that an aggregator moves in one round, at most.
+    pub fn window(&self) -> u64 {
+        self.window
     }
 
     pub fn aggregators(&self) -> u32 {
@@ -248,7 +273,7 @@ mod tests {
 
     #[test]
     fn who_interleaves() {
-        let access = |start, end| Access { start, end, bytes: 10, runs: 1 };
+        let access = |start, end| Access { start, end, bytes: 10, runs: 1, marks: 0 };
         assert!(!interleave(&[access(0, 10), access(10, 20), Access::default()]));
         assert!(interleave(&[access(0, 11), access(10, 20)]));
         assert!(!pays(&[Access { bytes: 1 << 30, ..access(0, 11) }, access(10, 20)]));
@@ -266,7 +291,35 @@ mod tests {
         assert_eq!(near_window(4096, 64), 4096);
     }
 
+    #[test]
+    fn who_covers_everything() {
+        let of = |list: &[(u64, u64)]| {
+            Access::of(list.iter().map(|(at, len)| Extent { at: *at, len: *len }))
+        };
+        let nobody = Access::default();
+        assert!(is_dense(&[of(&[(5, 2), (9, 1)]), nobody, of(&[(7, 2), (10, 3)])]));
+        assert!(!is_dense(&[of(&[(5, 2), (9, 1)]), of(&[(7, 1), (10, 4)])]), "a hole");
+        assert!(!is_dense(&[of(&[(5, 2), (9, 1)]), of(&[(6, 2), (10, 4)])]), "twice, and a hole");
+        assert!(!is_dense(&[of(&[(5, 8)]), of(&[(5, 8)])]), "twice");
+        assert!(is_dense(&[nobody]));
+    }
+
     proptest! {
+        /// Two ranks share out a range by turns: dense, unless one run of one of them is moved.
+        #[test]
+        fn marks_tell_holes(lens in prop::collection::vec(1u64..5000, 2..40), start in 0u64..1 << 40, moved: prop::sample::Index) {
+            let mut at = start;
+            let all: Vec<_> = lens.iter().map(|len| { let e = Extent { at, len: *len }; at += len; e }).collect();
+            let shares = |all: &[Extent]| {
+                let of = |rest| Access::of(all.iter().copied().enumerate().filter(move |(i, _)| i % 2 == rest).map(|(_, e)| e));
+                [of(0), of(1)]
+            };
+            prop_assert!(is_dense(&shares(&all)));
+            let mut other = all.clone();
+            other[moved.index(all.len())].at += 1;
+            prop_assert!(!is_dense(&shares(&other)));
+        }
+
         /// The same where aggregators own stripes: and what they get lies in theirs.
         #[test]
         fn stripes_share_everything_out(

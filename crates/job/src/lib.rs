@@ -13,6 +13,7 @@ pub mod name_server;
 pub mod names;
 pub mod pmi1;
 pub mod pmi2;
+pub mod port;
 
 pub use abort::{AbortRequest, FixedText, GLOBAL_EXIT, PEER_LOST};
 pub use client::Client;

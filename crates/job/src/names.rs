@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn names_are_told_without_spaces_and_come_back() {
-        let port = "hpvm-port:2:0123:[fe80::1]/64,10.0.0.1";
+        let port = "hpvm-port:3:0123:[fe80::1]/64,10.0.0.1";
         assert_eq!(encode(port), port);
         for text in ["a b", "x=1;y", "50%", "caf\u{e9}\n", ""] {
             let told = encode(text);

@@ -36,6 +36,8 @@ pub static hpvm_onesided_1: OneSided = OneSided {
     start_put_runs,
     start_get_runs,
     accumulate_runs,
+    hasten,
+    shares_processors,
 };
 
 /// Pages are what the system maps.
@@ -372,7 +374,22 @@ unsafe extern "C" fn flush(targets: *const abi::Target, count: usize) -> c_int {
 }
 
 unsafe extern "C" fn progress() -> c_int {
-    run(|w| w.glance())
+    run(|w| {
+        w.send_batches();
+        w.glance()
+    })
+}
+
+unsafe extern "C" fn hasten() -> c_int {
+    run(|w| {
+        w.send_batches();
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn shares_processors() -> c_int {
+    // Without an engine nobody can tell, and sharing is the answer that is never wrong.
+    enter().map_or(1, |w| c_int::from(w.policy.oversubscribed))
 }
 
 unsafe extern "C" fn wait(

@@ -92,6 +92,13 @@ impl Entered {
         Ok(())
     }
 
+    /// Whoever waits for others may wait for what they make of small puts that have not left.
+    #[inline(always)]
+    pub fn send_batches(&mut self) {
+        let (fm, onesided) = self.process.onesided();
+        onesided.send_batches(fm);
+    }
+
     /// As `look`, in a call that does not wait.
     #[inline(always)]
     fn look_in_passing(&mut self) -> bool {
@@ -148,6 +155,7 @@ impl Entered {
                 }
                 return Ok(());
             }
+            self.send_batches();
             idle = if moved || self.look() { 0 } else { idle + 1 };
             if !self.shared() {
                 if !self.let_in() {
@@ -221,10 +229,15 @@ impl Entered {
     /// Nothing came for `idle` turns in a row: spin, yield or sleep.
     #[inline]
     pub(crate) fn rest(&mut self, idle: u32) {
-        let mut decision = self.policy.for_packets(idle, false);
+        let memory = self.polls_memory != 0;
+        let decide = |w: &mut World, looked| match memory {
+            true => w.policy.for_memory(idle, looked),
+            false => w.policy.for_packets(idle, looked),
+        };
+        let mut decision = decide(self, false);
         if decision == Decision::Look {
-            self.look_around(false);
-            decision = self.policy.for_packets(idle, true);
+            self.look_around(memory);
+            decision = decide(self, true);
         }
         self.do_as(decision);
     }

@@ -163,7 +163,7 @@ classes! {
     RmaRange = 48, "MPI_ERR_RMA_RANGE", "The target memory is not part of the window.";
     RmaShared = 49, "MPI_ERR_RMA_SHARED", "The memory cannot be shared between these processes.";
     RmaSync = 50, "MPI_ERR_RMA_SYNC", "The window is not in an epoch that allows this call.";
-    Service = 51, "MPI_ERR_SERVICE", "The service is not known, so it cannot be unpublished.";
+    Service = 51, "MPI_ERR_SERVICE", "The service name is published already, or cannot be unpublished because it is not.";
     Size = 52, "MPI_ERR_SIZE", "The size argument is not valid.";
     Spawn = 53, "MPI_ERR_SPAWN", "The processes could not be started.";
     UnsupportedDatarep = 54, "MPI_ERR_UNSUPPORTED_DATAREP", "The data representation is not supported.";

@@ -182,10 +182,20 @@ impl Fixture for Hosts {
     /// which one datagram may bring all that waited behind it; and the ring.
     fn bound(&self, size: u32) -> usize {
         let p = Config::default();
-        let packets = p.most_datagram / hpvm_wire::datagram::RECORD;
+        let packets = packets_of_a_datagram();
         let waiting = p.window as usize + p.guaranteed();
         (size as usize * waiting + p.window as usize) * packets + INBOX + SLOTS as usize
     }
+
+    /// Packets that wait for the network share a datagram, and a datagram is delivered whole.
+    fn batch(&self) -> usize {
+        packets_of_a_datagram()
+    }
+}
+
+/// Most packets that one datagram carries: empty ones.
+fn packets_of_a_datagram() -> usize {
+    Config::default().most_datagram / hpvm_wire::datagram::RECORD
 }
 
 mod one_each {

@@ -32,6 +32,7 @@ fn sockets(member: u32) -> Opened {
         host: "here".to_owned(),
         timeout: 60_000_000_000,
         lane: Lane::Udp,
+        rdma: hpvm_net::Rdma::Never,
         far: Vec::new(),
     };
     Opened::new(settings).expect("sockets")

@@ -11,7 +11,7 @@ use crate::search::Search;
 use crate::socket::{Received, Socket, largest_payload};
 use crate::xdp::PastKernel;
 use hpvm_reliable::Sent;
-use hpvm_wire::envelope::{ENVELOPE, Envelope, Kind, Unverified};
+use hpvm_wire::envelope::{ENVELOPE, Envelope, Kind, PROBE, Unverified};
 use hpvm_wire::lane::{LaneInUse, WhyUdp};
 use std::io;
 use std::net::IpAddr;
@@ -375,8 +375,8 @@ impl Datagrams {
         // Whoever probes has a reason: the next probe is received with its sender's address.
         self.named_until = now + NAMED;
         let to = from.copied().or(self.peers[index].path);
-        if let Some(to) = to {
-            self.send_plain(index, Kind::Answer, body, &to);
+        if let (Some(to), Some(asked)) = (to, body.first_chunk::<PROBE>()) {
+            self.send_plain(index, Kind::Answer, asked, &to);
         }
     }
 

@@ -11,6 +11,7 @@ use crate::socket::{RECEIVE_BYTES_MAX, Socket};
 use crate::watch::Watch;
 use crate::xdp::{PastKernel, PastKernelSettings};
 use hpvm_bulk::FENCE;
+use hpvm_ofi::{Provider, Rdma};
 use hpvm_reliable::{Config, Dropped, Full, Hub};
 use hpvm_transport::{Broken, Head, Rank, Refused};
 use hpvm_wire::counters::Counters;
@@ -49,6 +50,8 @@ pub struct Settings {
     pub timeout: u64,
     /// How datagrams go, or nothing is opened.
     pub lane: Lane,
+    /// Whether libfabric reads long messages out of their senders' memory.
+    pub rdma: Rdma,
     /// Whether each rank is at another site, so that only a gateway reaches it: its card is the gateway's. Empty: none is.
     pub far: Vec<bool>,
 }
@@ -56,6 +59,8 @@ pub struct Settings {
 /// How datagrams travel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lane {
+    /// In messages of libfabric where the host has a card that it drives; else like `Udp`.
+    Auto,
     /// Through the kernel, or past it: [`Opened::pass_kernel`].
     Udp,
     /// In messages of libfabric, by the provider of this name, or by the one that it prefers.
@@ -130,7 +135,12 @@ impl Opened {
         let liveness_port = LivenessPort::reserve(six, only).map_err(failed)?;
         let fabric = match &settings.lane {
             Lane::Udp => None,
-            Lane::Ofi(provider) => Some(Fabric::open(own, provider.clone())?),
+            // There is UDP where a card can't be used; hpvm doctor says why.
+            Lane::Auto => Fabric::of_cards(own, settings.rdma).unwrap_or(None),
+            Lane::Ofi(name) => {
+                let provider = name.clone().map_or(Provider::Preferred, Provider::Named);
+                Some(Fabric::open(own, provider, settings.rdma)?)
+            }
         };
         let (past_kernel, why_udp) = (None, None);
         Ok(Opened { settings, socket, past_kernel, why_udp, fabric, listener, liveness_port })
@@ -342,6 +352,7 @@ impl Net {
         if self.streams.is_due() {
             packets += self.stream(now)?;
         }
+        packets += usize::from(self.has_read_end());
         if self.streams.holds() {
             let hub = &self.hub;
             packets += self.streams.release(|rank| hub.delivered(rank), sink);

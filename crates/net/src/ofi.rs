@@ -6,7 +6,8 @@ use crate::card::{FabricCard, is_link_local};
 use crate::interfaces::Interface;
 use crate::socket::Received;
 use crate::turns::Turns;
-use hpvm_ofi::{Endpoint, Sent, Wanted};
+use hpvm_ofi::{Endpoint, Provider, Rdma, ReadEnd, Sent, Wanted};
+use hpvm_transport::Exposed;
 use hpvm_wire::lane::LaneInUse;
 use std::net::IpAddr;
 use std::os::fd::RawFd;
@@ -106,17 +107,30 @@ pub struct Fabric {
 }
 
 impl Fabric {
-    /// Opens an endpoint at one of these interfaces, of the provider of this name or of the one that libfabric prefers.
+    /// Opens an endpoint of a card that libfabric drives, if this host has one.
+    ///
+    /// # Errors
+    /// There is a card that can't be used: why, for people.
+    pub fn of_cards(own: &[Interface], rdma: Rdma) -> Result<Option<Fabric>, String> {
+        let cards = hpvm_ofi::cards();
+        // Libfabric is loaded only where there is something to use it for.
+        if cards.is_empty() {
+            return Ok(None);
+        }
+        Fabric::open(own, Provider::OfCards(cards), rdma).map(Some)
+    }
+
+    /// Opens an endpoint at one of these interfaces.
     ///
     /// # Errors
     /// Why that can't be had, for people.
-    pub fn open(own: &[Interface], provider: Option<String>) -> Result<Fabric, String> {
+    pub fn open(own: &[Interface], provider: Provider, rdma: Rdma) -> Result<Fabric, String> {
         // A link-local address of IPv6 means nothing without its interface, which libfabric does not take.
         let usable = |ip: &IpAddr| ip.is_ipv4() || !is_link_local(*ip);
         let mut addresses: Vec<_> = own.iter().map(|own| own.subnet.ip).filter(usable).collect();
         // All hosts prefer the same family: the others' endpoints are to have one like ours.
         addresses.sort_by_key(|ip| ip.is_ipv6());
-        let endpoint = Endpoint::open(&Wanted { provider, addresses })?;
+        let endpoint = Endpoint::open(&Wanted { provider, addresses, rdma })?;
         Ok(Fabric { endpoint, turns: Turns::new() })
     }
 
@@ -124,6 +138,11 @@ impl Fabric {
     pub fn card(&self) -> FabricCard {
         let (provider, address) = (self.endpoint.provider(), self.endpoint.address());
         FabricCard { provider: provider.to_owned(), address: address.to_vec() }
+    }
+
+    /// Longest message, bytes.
+    pub fn longest(&self) -> usize {
+        self.endpoint.longest()
     }
 
     /// Provider and device, for people.
@@ -199,8 +218,55 @@ impl Fabric {
         self.endpoint.failed()
     }
 
+    /// Nothing can be received any more, and nothing is being read.
     pub fn is_dead(&self) -> bool {
-        self.endpoint.is_dead()
+        self.endpoint.is_dead() && !self.endpoint.is_reading()
+    }
+
+    /// See [`Endpoint::has_rdma`].
+    #[inline]
+    pub fn has_rdma(&self) -> bool {
+        self.endpoint.has_rdma()
+    }
+
+    /// See [`Endpoint::expose`].
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn expose(&mut self, number: u64, from: *const u8, len: usize) -> Option<Exposed> {
+        // SAFETY: the caller's promise.
+        let exposed = unsafe { self.endpoint.expose(number, from, len) }?;
+        Some(Exposed { address: exposed.address, key: exposed.key })
+    }
+
+    /// See [`Endpoint::conceal`].
+    pub fn conceal(&mut self, number: u64) {
+        self.endpoint.conceal(number);
+    }
+
+    /// See [`Endpoint::read`].
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn read(
+        &mut self,
+        cookie: u64,
+        from: (u64, u32),
+        exposed: Exposed,
+        to: (*mut u8, usize),
+    ) -> bool {
+        let exposed = hpvm_ofi::Exposed { address: exposed.address, key: exposed.key };
+        // SAFETY: the caller's promise.
+        unsafe { self.endpoint.read(cookie, from, exposed, to) }
+    }
+
+    #[inline]
+    pub fn has_read_end(&self) -> bool {
+        self.endpoint.has_read_end()
+    }
+
+    pub fn read_end(&mut self) -> Option<ReadEnd> {
+        self.endpoint.read_end()
     }
 
     /// The lane, and the messages sent and received.
@@ -209,6 +275,16 @@ impl Fabric {
         let provider = hpvm_ofi::number(self.endpoint.provider());
         (LaneInUse::Ofi(provider), tally.sent, tally.received)
     }
+}
+
+/// Tries the card of this host that [`Lane::Auto`](crate::Lane::Auto) uses at these interfaces. Returns whether it reads long
+/// messages out of their senders' memory (RDMA); `None`: there is no card.
+///
+/// # Errors
+/// It can't be used: why, for people.
+pub fn try_card(own: &[Interface]) -> Result<Option<bool>, String> {
+    let opened = Fabric::of_cards(own, Rdma::Auto)?;
+    Ok(opened.map(|fabric| fabric.has_rdma()))
 }
 
 #[cfg(test)]

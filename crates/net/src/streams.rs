@@ -38,6 +38,7 @@ impl Streams for Net {
 
     #[inline(always)]
     fn streamed(&mut self) -> Option<Streamed> {
-        self.streams.done()
+        let ended = self.streams.done();
+        if ended.is_none() && self.has_read_end() { self.read_end() } else { ended }
     }
 }

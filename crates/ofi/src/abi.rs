@@ -1,5 +1,5 @@
 //! libfabric's structures, as far as we use them (fi_getinfo(3), fi_fabric(3), fi_domain(3), fi_endpoint(3), fi_av(3),
-//! fi_cq(3), fi_mr(3), fi_msg(3)), with the layout of a 64-bit Linux. What follows the last field that we
+//! fi_cq(3), fi_mr(3), fi_msg(3), fi_rma(3)), with the layout of a 64-bit Linux. What follows the last field that we
 //! use is left out of structures that only the library makes. `tests/abi.rs` compares sizes and offsets with
 //! the headers where those are installed.
 
@@ -13,8 +13,11 @@ pub const fn version(major: u32, minor: u32) -> u32 {
 pub const API: u32 = version(1, 9);
 
 pub const FI_MSG: u64 = 1 << 1;
+pub const FI_RMA: u64 = 1 << 2;
+pub const FI_READ: u64 = 1 << 8;
 pub const FI_RECV: u64 = 1 << 10;
 pub const FI_TRANSMIT: u64 = 1 << 11;
+pub const FI_REMOTE_READ: u64 = 1 << 12;
 /// Mode bits: we give each operation memory that the provider may use.
 pub const FI_CONTEXT: u64 = 1 << 59;
 pub const FI_CONTEXT2: u64 = 1 << 52;
@@ -98,6 +101,7 @@ pub struct DomainAttr {
     pub resource_mgmt: c_int,
     pub av_type: c_int,
     pub mr_mode: c_int,
+    pub mr_key_size: usize,
 }
 
 #[repr(C)]
@@ -274,6 +278,7 @@ pub struct FidEp {
     ops: *const c_void,
     pub cm: *const CmOps,
     pub msg: *const MsgOps,
+    pub rma: *const RmaOps,
 }
 
 #[repr(C)]
@@ -300,6 +305,24 @@ pub struct MsgOps {
     sendv: Option<unsafe extern "C" fn()>,
     sendmsg: Option<unsafe extern "C" fn()>,
     pub inject: Option<Inject>,
+}
+
+/// Endpoint, buffer, its length, its descriptor, address of the peer, address and key of the peer's memory, context.
+pub type Read = unsafe extern "C" fn(
+    *mut FidEp,
+    *mut c_void,
+    usize,
+    *mut c_void,
+    u64,
+    u64,
+    u64,
+    *mut c_void,
+) -> isize;
+
+#[repr(C)]
+pub struct RmaOps {
+    pub size: usize,
+    pub read: Option<Read>,
 }
 
 /// What the provider may use while an operation is under way (`struct fi_context2`, of which `struct fi_context` is the

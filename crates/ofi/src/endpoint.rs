@@ -5,7 +5,8 @@ use crate::library::Library;
 use crate::memory::Memory;
 use crate::object::{Object, function, lacks};
 use crate::offer::{Offer, Wanted, read_ip, with_best};
-use crate::open::{Calls, calls_of, name_of, open_addresses, open_enabled, open_queue, register};
+use crate::open::{Calls, Enabled, calls_of, name_of, open_enabled, register};
+use crate::rdma::{READS, Reads};
 use core::ffi::c_void;
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -47,19 +48,21 @@ pub struct Tally {
 
 /// The endpoint of a process. It is closed first, then its fields are dropped in this order: what uses another thing goes first.
 pub struct Endpoint {
-    ep: Object<FidEp>,
+    pub(crate) ep: Object<FidEp>,
     registration: Option<Object<abi::FidMr>>,
+    /// `None`: the provider does not read the memory of peers, or is not to.
+    pub(crate) reads: Option<Reads>,
     av: Object<FidAv>,
     cq: Object<FidCq>,
-    _domain: Object<FidDomain>,
+    pub(crate) domain_object: Object<FidDomain>,
     fabric: Object<FidFabric>,
     /// Buffers to receive into come first, then those to send from.
     memory: Memory,
     /// What the provider may use of its own, one for each buffer.
-    contexts: Memory,
+    pub(crate) contexts: Memory,
     descriptor: *mut c_void,
     calls: Calls,
-    library: Library,
+    pub(crate) library: Library,
     receives: usize,
     /// Buffers that could not be given to the provider yet.
     unposted: Vec<u32>,
@@ -67,9 +70,9 @@ pub struct Endpoint {
     came: VecDeque<(u32, usize)>,
     /// Buffers that nothing is sent from, and for whom the others are.
     free: Vec<u32>,
-    sends: usize,
+    pub(crate) sends: usize,
     peers: Box<[u32]>,
-    failed: Vec<u32>,
+    pub(crate) failed: Vec<u32>,
     errors_in_row: u32,
     inject_size: usize,
     longest: usize,
@@ -80,6 +83,8 @@ pub struct Endpoint {
     format: u32,
     provider: String,
     domain: String,
+    /// A peer has been made known.
+    peers_known: bool,
     pub tally: Tally,
 }
 
@@ -126,27 +131,35 @@ impl Endpoint {
         };
         let receives = RECEIVES.min(rx.size);
         let sends = SENDS.min(tx.size);
-        let (cq, wait) = open_queue(&library, &domain, receives + sends)?;
-        let av = open_addresses(&library, &domain, domain_attr.av_type)?;
-        let ep = open_enabled(&library, &domain, info, (&cq, &av))?;
+        let reads = if offer.reads { READS } else { 0 };
+        let queue = (receives + sends + reads, domain_attr.av_type);
+        let Enabled { ep, av, cq, wait } = open_enabled(&library, &domain, info, queue)?;
         let memory = Memory::new(receives + sends, LONGEST_MESSAGE);
         let memory = memory.map_err(|error| format!("memory for messages: {error}"))?;
         let registration = match domain_attr.mr_mode & abi::FI_MR_LOCAL {
             0 => None,
-            _ => Some(register(&library, &domain, &memory, &ep, domain_attr.mr_mode)?),
+            // SAFETY: the memory goes after the registration.
+            _ => Some(unsafe {
+                let all = (memory.at(0).cast_const(), memory.len());
+                let access = (abi::FI_TRANSMIT | abi::FI_RECV, 0);
+                register(&library, &domain, all, access, &ep, domain_attr.mr_mode)?
+            }),
         };
         // SAFETY: an open object.
         let descriptor = registration.as_ref().map(|mr| unsafe { (*mr.as_ptr()).mem_desc });
         let address = name_of(&library, &ep)?;
         let calls = calls_of(&ep, &cq, &av, fabric_ops)?;
-        let contexts = Memory::new(receives + sends, size_of::<abi::Context>());
+        let contexts = Memory::new(receives + sends + reads, size_of::<abi::Context>());
         let contexts = contexts.map_err(|error| format!("memory for operations: {error}"))?;
+        let longest_read = ep_attr.max_msg_size;
+        let reads = offer.reads.then(|| Reads::of(&ep, domain_attr, longest_read)).flatten();
         let mut endpoint = Endpoint {
             ep,
             registration,
+            reads,
             av,
             cq,
-            _domain: domain,
+            domain_object: domain,
             fabric,
             memory,
             contexts,
@@ -170,6 +183,7 @@ impl Endpoint {
             format: unsafe { (*info).addr_format },
             provider: offer.provider.clone(),
             domain: offer.domain.clone(),
+            peers_known: false,
             tally: Tally::default(),
         };
         endpoint.post();
@@ -216,6 +230,7 @@ impl Endpoint {
     /// It can't be an address of this provider.
     pub fn insert(&mut self, address: &[u8]) -> Result<u64, String> {
         self.is_address(address)?;
+        self.peers_known = true;
         let mut handle = abi::FI_ADDR_UNSPEC;
         let (table, bytes) = (self.av.as_ptr(), address.as_ptr().cast());
         // SAFETY: an open table, an address of the length that its format has, and memory for one handle.
@@ -311,17 +326,21 @@ impl Endpoint {
         Some(result)
     }
 
-    /// Whether a message waits to be received.
+    /// Whether a message waits to be received, or a read has ended.
     pub fn readable(&mut self) -> bool {
         self.progress();
-        if !self.came.is_empty() {
+        if self.has_something() {
             return true;
         }
         self.restless = !self.may_wait();
         if self.restless {
             self.progress();
         }
-        !self.came.is_empty()
+        self.has_something()
+    }
+
+    fn has_something(&self) -> bool {
+        !self.came.is_empty() || self.reads.as_ref().is_some_and(Reads::have_ended)
     }
 
     /// The provider permits to wait at its descriptor.
@@ -337,7 +356,8 @@ impl Endpoint {
 
     /// Who sleeps has to look again soon: the descriptor does not tell everything.
     pub fn is_restless(&self) -> bool {
-        self.wait.is_none() || self.restless || self.free.len() < self.sends
+        let reads = self.reads.as_ref().is_some_and(Reads::need_progress);
+        self.wait.is_none() || self.restless || self.free.len() < self.sends || reads
     }
 
     /// A peer to whom something could not be delivered.
@@ -369,6 +389,9 @@ impl Endpoint {
         }
         if !self.unposted.is_empty() {
             self.post();
+        }
+        if self.reads.as_ref().is_some_and(Reads::want_to_begin) {
+            self.begin_reads();
         }
     }
 
@@ -405,6 +428,9 @@ impl Endpoint {
         match (buffer.checked_sub(self.receives), len) {
             (None, Some(len)) => self.came.push_back((buffer as u32, len.min(LONGEST_MESSAGE))),
             (None, None) => self.unposted.push(buffer as u32),
+            (Some(send), len) if send >= self.sends => {
+                self.read_done(send - self.sends, len.is_some())
+            }
             (Some(send), len) => {
                 if len.is_none() {
                     self.failed.push(self.peers[send]);
@@ -433,12 +459,35 @@ impl Endpoint {
     }
 }
 
+impl Endpoint {
+    /// Whether closing would be a danger. `ofi_rxm` closes its connections one after the other and then looks at what has
+    /// come; a message gives its buffer back to a connection that is gone (libfabric 1.17 with Soft-RoCE dies of it).
+    fn is_left_open(&self) -> bool {
+        let connected = self.peers_known || self.tally != Tally::default();
+        connected && self.provider.ends_with("ofi_rxm")
+    }
+}
+
 impl Drop for Endpoint {
     fn drop(&mut self) {
+        if self.is_left_open() {
+            // The kernel closes it with the process.
+            self.ep.leave();
+            self.registration.iter_mut().for_each(Object::leave);
+            self.reads.iter_mut().for_each(Reads::leave);
+            self.av.leave();
+            self.cq.leave();
+            self.domain_object.leave();
+            self.fabric.leave();
+            self.memory.leave();
+            self.contexts.leave();
+            return;
+        }
         let mut closed = self.ep.close();
         if !closed {
             // Some providers count a registration that is bound to it (`FI_MR_ENDPOINT`) as use.
             self.registration = None;
+            self.reads = None;
             closed = self.ep.close();
         }
         if !closed {

@@ -1,6 +1,6 @@
 //! libfabric, loaded when it is asked for.
 
-use crate::abi;
+use crate::{abi, signals};
 use core::ffi::{CStr, c_int, c_void};
 use std::ptr::NonNull;
 
@@ -48,8 +48,9 @@ impl Library {
     /// # Errors
     /// It is not there, or too old: what to do, for people.
     pub fn load() -> Result<Library, String> {
+        let flags = libc::RTLD_NOW | libc::RTLD_LOCAL;
         // SAFETY: a terminated string. The library's initialisers run, as in any program that is linked with it.
-        let handle = unsafe { libc::dlopen(NAME.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        let handle = signals::keep(|| unsafe { libc::dlopen(NAME.as_ptr(), flags) });
         let handle = NonNull::new(handle).ok_or_else(|| {
             let why = dlerror();
             format!(

@@ -39,6 +39,11 @@ impl Memory {
         self.left = true;
     }
 
+    /// How many buffers there are.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
     pub fn len(&self) -> usize {
         self.count * self.size
     }

@@ -96,6 +96,11 @@ impl<T> Object<T> {
         }
         !self.open
     }
+
+    /// Leaves it open, until the process ends.
+    pub fn leave(&mut self) {
+        self.open = false;
+    }
 }
 
 impl<T> Drop for Object<T> {

@@ -1,8 +1,11 @@
 //! What libfabric offers here, and which of it is taken.
 
 use crate::abi::{self, Info};
+use crate::cards::{cards, preference};
 use crate::endpoint::SHORTEST_MESSAGE;
 use crate::library::Library;
+use crate::rdma::Rdma;
+use crate::signals;
 use core::ffi::{CStr, c_char};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ptr::NonNull;
@@ -10,13 +13,24 @@ use std::ptr::NonNull;
 /// Providers that are taken only when they are named: shared memory reaches no other host.
 const ONLY_NAMED: &[&str] = &["shm"];
 
+/// Which of the library's providers is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Provider {
+    /// The first that the library prefers, of those that reach other hosts.
+    Preferred,
+    /// The one of this name.
+    Named(String),
+    /// One that drives one of these cards: see [`crate::cards`].
+    OfCards(Vec<String>),
+}
+
 /// What a process wants of the library.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Wanted {
-    /// The provider of this name; `None`: the first that the library prefers.
-    pub provider: Option<String>,
+    pub provider: Provider,
     /// The addresses by which others are reached, the best first. A provider with other addresses of IP is not taken.
     pub addresses: Vec<IpAddr>,
+    pub rdma: Rdma,
 }
 
 /// What the library has on this host.
@@ -25,12 +39,23 @@ pub struct Found {
     pub version: (u32, u32),
     /// Providers of reliable datagrams, the preferred first.
     pub providers: Vec<String>,
+    /// This host's card that is used unless another way is asked for, and its provider.
+    pub automatic: Option<(String, String)>,
 }
 
 impl Found {
+    /// Version and providers, for people.
     pub fn text(&self) -> String {
         let (major, minor) = self.version;
         format!("libfabric {major}.{minor}: {}", self.providers.join(", "))
+    }
+
+    /// What `--lane auto` does, for people.
+    pub fn automatic_text(&self) -> String {
+        match &self.automatic {
+            Some((card, provider)) => format!("auto uses card {card} by {provider}"),
+            None => "auto does not use it: no card here that it drives".to_owned(),
+        }
     }
 }
 
@@ -40,8 +65,14 @@ impl Found {
 /// There is none, or none of its providers fits: why, for people.
 pub fn probe() -> Result<Found, String> {
     let library = Library::load()?;
-    let providers = all(&library)?.providers();
-    Ok(Found { version: library.version, providers })
+    let offers = all(&library)?;
+    let cards = cards();
+    let places = offers.list.iter().filter_map(|offer| {
+        preference(&cards, &offer.provider, &offer.domain).map(|place| (place, offer))
+    });
+    let best = places.min_by_key(|(place, _)| *place);
+    let automatic = best.map(|(_, offer)| (offer.domain.clone(), offer.provider.clone()));
+    Ok(Found { version: library.version, providers: offers.providers(), automatic })
 }
 
 fn all(library: &Library) -> Result<Offers<'_>, String> {
@@ -49,7 +80,9 @@ fn all(library: &Library) -> Result<Offers<'_>, String> {
         let (major, minor) = library.version;
         format!("libfabric {major}.{minor} has no provider of reliable datagrams on this host")
     };
-    Offers::ask(library, None)?.filter(|offers| !offers.list.is_empty()).ok_or_else(none)
+    Offers::ask(library, None, abi::FI_MSG)?
+        .filter(|offers| !offers.list.is_empty())
+        .ok_or_else(none)
 }
 
 /// One thing that is offered. The pointer is valid as long as the [`Offers`] that it is from.
@@ -59,30 +92,37 @@ pub(crate) struct Offer {
     pub domain: String,
     /// The address of IP that it stands for.
     pub ip: Option<IpAddr>,
+    /// It was asked whether it reads peers' memory, and does.
+    pub reads: bool,
 }
 
 /// An answer of `fi_getinfo`, checked.
 pub(crate) struct Offers<'a> {
     library: &'a Library,
     first: NonNull<Info>,
+    capabilities: u64,
     pub list: Vec<Offer>,
 }
 
 impl<'a> Offers<'a> {
-    /// Asks for reliable datagrams. `None`: nothing fits.
-    pub fn ask(library: &'a Library, provider: Option<&str>) -> Result<Option<Offers<'a>>, String> {
-        let hints = hints(library, provider)?;
+    /// Asks for reliable datagrams with these capabilities. `None`: nothing fits.
+    pub fn ask(
+        library: &'a Library,
+        provider: Option<&str>,
+        capabilities: u64,
+    ) -> Result<Option<Offers<'a>>, String> {
+        let hints = hints(library, provider, capabilities)?;
         let mut first = std::ptr::null_mut();
         let null = std::ptr::null();
         // SAFETY: hints as the library has made them, no node, and valid memory for the answer.
-        let result = unsafe {
+        let result = signals::keep(|| unsafe {
             let result = (library.getinfo)(abi::API, null, null, 0, hints.as_ptr(), &mut first);
             (library.freeinfo)(hints.as_ptr());
             result
-        };
+        });
         match (result, NonNull::new(first)) {
             (0, Some(first)) => {
-                let mut offers = Offers { library, first, list: Vec::new() };
+                let mut offers = Offers { library, first, capabilities, list: Vec::new() };
                 offers.read();
                 Ok(Some(offers))
             }
@@ -105,7 +145,8 @@ impl<'a> Offers<'a> {
             if let Some((provider, domain)) = unsafe { check(entry) } {
                 // SAFETY: the same.
                 let ip = unsafe { ip_of(entry) };
-                self.list.push(Offer { info, provider, domain, ip });
+                let reads = self.capabilities & entry.caps & abi::FI_RMA != 0;
+                self.list.push(Offer { info, provider, domain, ip, reads });
             }
         }
     }
@@ -121,21 +162,28 @@ impl<'a> Offers<'a> {
         names
     }
 
-    /// The best offer for what is wanted: the library's preference among providers, then ours among addresses.
+    /// The best offer for what is wanted: the preference among providers, which is the library's unless it is to be one of
+    /// cards, then ours among addresses.
     fn best(&self, wanted: &Wanted) -> Option<&Offer> {
-        let named = wanted.provider.is_some();
-        let free = self.list.iter().filter(|o| named || !ONLY_NAMED.contains(&&*o.provider));
+        let preference = |offer: &Offer| match &wanted.provider {
+            Provider::Named(_) => Some(0),
+            Provider::Preferred => (!ONLY_NAMED.contains(&&*offer.provider)).then_some(0),
+            Provider::OfCards(cards) => preference(cards, &offer.provider, &offer.domain),
+        };
+        // An address of another kind than IP comes last: `verbs;ofi_rxm` offers InfiniBand's own (`FI_SOCKADDR_IB`) first,
+        // opens no domain with it (libfabric 1.17), and works with the same card's address of IP.
         let place = |offer: &Offer| match offer.ip {
-            None => Some(0),
+            None => Some(wanted.addresses.len()),
             Some(ip) => wanted.addresses.iter().position(|own| *own == ip),
         };
-        let mut best: Option<(&Offer, usize)> = None;
-        for offer in free {
-            let Some(place) = place(offer) else { continue };
+        let mut best: Option<(&Offer, (usize, usize))> = None;
+        for offer in &self.list {
+            let (Some(provider), Some(place)) = (preference(offer), place(offer)) else { continue };
             match best {
-                Some((before, _)) if before.provider != offer.provider => {}
-                Some((_, at)) if at <= place => {}
-                _ => best = Some((offer, place)),
+                Some((_, at)) if at.0 < provider => {}
+                Some((before, at)) if at.0 == provider && before.provider != offer.provider => {}
+                Some((_, at)) if at <= (provider, place) => {}
+                _ => best = Some((offer, (provider, place))),
             }
         }
         best.map(|(offer, _)| offer)
@@ -156,18 +204,25 @@ pub(crate) fn with_best<T>(
     open: impl FnOnce(&Offer) -> Result<T, String>,
 ) -> Result<T, String> {
     let (major, minor) = library.version;
-    let offers = Offers::ask(library, wanted.provider.as_deref())?;
+    let name = match &wanted.provider {
+        Provider::Named(name) => Some(name.as_str()),
+        Provider::Preferred | Provider::OfCards(_) => None,
+    };
+    let offers = Offers::ask(library, name, abi::FI_MSG)?;
     let Some(offers) = offers.filter(|offers| !offers.list.is_empty()) else {
         let all = all(library)?;
         return Err(format!(
             "libfabric {major}.{minor} has no provider {} of reliable datagrams on this host; it has {}: name one of \
              these in HPVM_OFI_PROVIDER, or none",
-            wanted.provider.as_deref().unwrap_or("that fits"),
+            name.unwrap_or("that fits"),
             all.providers().join(", "),
         ));
     };
     if let Some(best) = offers.best(wanted) {
-        return open(best);
+        let reading = reading(library, best, wanted.rdma);
+        let same = |offer: &&Offer| offer.domain == best.domain && offer.ip == best.ip;
+        let with = reading.as_ref().and_then(|offers| offers.list.iter().find(same));
+        return open(with.unwrap_or(best));
     }
     let list = |ips: &mut dyn Iterator<Item = IpAddr>| {
         let mut texts: Vec<String> = Vec::new();
@@ -187,8 +242,19 @@ pub(crate) fn with_best<T>(
     ))
 }
 
+/// What the provider of an offer has that also reads peers' memory, if that is wanted of it.
+fn reading<'a>(library: &'a Library, offer: &Offer, rdma: Rdma) -> Option<Offers<'a>> {
+    let capabilities = abi::FI_MSG | abi::FI_RMA;
+    let ask = || Offers::ask(library, Some(&offer.provider), capabilities).ok().flatten();
+    if rdma.is_wanted_of(&offer.provider) { ask() } else { None }
+}
+
 /// What we want and can do.
-fn hints(library: &Library, provider: Option<&str>) -> Result<NonNull<Info>, String> {
+fn hints(
+    library: &Library,
+    provider: Option<&str>,
+    capabilities: u64,
+) -> Result<NonNull<Info>, String> {
     let incomplete = || "libfabric: fi_allocinfo gives an incomplete structure".to_owned();
     // SAFETY: null asks for an empty structure.
     let hints = unsafe { (library.dupinfo)(std::ptr::null()) };
@@ -219,7 +285,7 @@ fn hints(library: &Library, provider: Option<&str>) -> Result<NonNull<Info>, Str
         // SAFETY: a terminated string. The library frees the copy with the structure, by free(3).
         fabric.prov_name = unsafe { libc::strdup(name.as_ptr().cast()) };
     }
-    info.caps = abi::FI_MSG;
+    info.caps = capabilities;
     info.mode = abi::FI_CONTEXT | abi::FI_CONTEXT2;
     Ok(hints)
 }

@@ -3,7 +3,6 @@
 use crate::abi::{self, CqErrEntry, Fid, FidAv, FidCq, FidDomain, FidEp, FidFabric};
 use crate::endpoint::LONGEST_ADDRESS;
 use crate::library::Library;
-use crate::memory::Memory;
 use crate::object::{Object, function, lacks, zero};
 use core::ffi::{c_int, c_void};
 use std::os::fd::RawFd;
@@ -24,7 +23,7 @@ pub(crate) struct Calls {
 }
 
 /// A queue for the completions of both directions, with a descriptor to wait at where the provider has such.
-pub(crate) fn open_queue(
+fn open_queue(
     library: &Library,
     domain: &Object<FidDomain>,
     size: usize,
@@ -64,7 +63,7 @@ pub(crate) fn open_queue(
     last
 }
 
-pub(crate) fn open_addresses(
+fn open_addresses(
     library: &Library,
     domain: &Object<FidDomain>,
     kind: c_int,
@@ -105,34 +104,59 @@ fn open_endpoint(
     Object::made(library, "fi_endpoint", result, made)
 }
 
-/// An endpoint that is enabled, with its queue and its table of addresses.
+/// An endpoint that is enabled, and what is bound to it. Dropped in this order: what uses another thing goes first.
+pub(crate) struct Enabled {
+    pub ep: Object<FidEp>,
+    pub av: Object<FidAv>,
+    pub cq: Object<FidCq>,
+    /// The descriptor of the queue to wait at, where the provider has such.
+    pub wait: Option<RawFd>,
+}
+
+/// Opens an endpoint of an offer with a queue of `size` entries and a table of addresses.
 ///
 /// A provider over sockets binds to a port that the kernel chooses and listens there later. Two processes may be given the same port,
-/// of which the second one to listen is refused: another endpoint has another port.
+/// of which the second one to listen is refused: another endpoint has another port. It has another queue, too: `ofi_rxm` leaves what
+/// it waits for of an endpoint that could not be enabled in the list of the queue (libfabric 1.17), and looks there later.
 pub(crate) fn open_enabled(
     library: &Library,
     domain: &Object<FidDomain>,
     info: *mut abi::Info,
-    (cq, av): (&Object<FidCq>, &Object<FidAv>),
-) -> Result<Object<FidEp>, String> {
+    (size, av_type): (usize, c_int),
+) -> Result<Enabled, String> {
     let mut tries = PORT_TRIES;
     loop {
+        let (cq, wait) = open_queue(library, domain, size)?;
+        let av = open_addresses(library, domain, av_type)?;
         let ep = open_endpoint(library, domain, info)?;
         ep.bind(library, cq.fid(), abi::FI_TRANSMIT | abi::FI_RECV)?;
         ep.bind(library, av.fid(), 0)?;
-        let result = ep.control_result(abi::FI_ENABLE, std::ptr::null_mut())?;
+        let enabled = Enabled { ep, av, cq, wait };
+        let result = enabled.ep.control_result(abi::FI_ENABLE, std::ptr::null_mut())?;
         tries -= 1;
+        if result == -libc::EINVAL {
+            // `ofi_rxm` asks for a queue that is as long as 256 peers need, which Soft-RoCE's devices do not have.
+            return Err(format!(
+                "fi_enable: {}; if its queues are too long for the card, FI_UNIVERSE_SIZE=N, for jobs of N ranks, makes \
+                 them shorter",
+                library.error(result as isize)
+            ));
+        }
         if result != -libc::EADDRINUSE || tries == 0 {
-            return zero(library, "fi_enable", result).map(|()| ep);
+            return zero(library, "fi_enable", result).map(|()| enabled);
         }
     }
 }
 
-/// Registers the buffers, for providers that want that (`FI_MR_LOCAL`).
-pub(crate) fn register(
+/// Registers `len` bytes from `start` for `access`, under the key `key` where the provider does not choose it.
+///
+/// # Safety
+/// The memory stays allocated until the registration is closed.
+pub(crate) unsafe fn register(
     library: &Library,
     domain: &Object<FidDomain>,
-    memory: &Memory,
+    (start, len): (*const c_void, usize),
+    (access, key): (u64, u64),
     ep: &Object<FidEp>,
     mr_mode: c_int,
 ) -> Result<Object<abi::FidMr>, String> {
@@ -141,12 +165,10 @@ pub(crate) fn register(
     // SAFETY: its table.
     let reg = unsafe { function!(ops, abi::MrOps, reg) };
     let reg = reg.ok_or_else(|| lacks("fi_mr_reg"))?;
-    let access = abi::FI_TRANSMIT | abi::FI_RECV;
-    let (start, len) = (memory.at(0), memory.len());
+    let null = std::ptr::null_mut();
     let mut made = std::ptr::null_mut();
     // SAFETY: an open domain, and memory that outlives the registration.
-    let result =
-        unsafe { reg(domain.fid(), start, len, access, 0, 0, 0, &mut made, std::ptr::null_mut()) };
+    let result = unsafe { reg(domain.fid(), start, len, access, 0, key, 0, &mut made, null) };
     let mr = Object::made(library, "fi_mr_reg", result, made)
         .map_err(|why| format!("{why} ({len} bytes; ulimit -l may be too low)"))?;
     if mr_mode & abi::FI_MR_ENDPOINT != 0 {

@@ -40,6 +40,7 @@ fn facts() -> Facts {
     offsets!(facts, "fi_ep_attr", EpAttr, kind = "type", max_msg_size, msg_prefix_size);
     offsets!(facts, "fi_domain_attr", DomainAttr, name, threading, control_progress, data_progress);
     offsets!(facts, "fi_domain_attr", DomainAttr, resource_mgmt, av_type, mr_mode);
+    offsets!(facts, "fi_domain_attr", DomainAttr, mr_key_size);
     offsets!(facts, "fi_fabric_attr", FabricAttr, name, prov_name, prov_version, api_version);
     offsets!(facts, "fi_info", Info, next, caps, mode, addr_format, src_addrlen, src_addr, handle);
     offsets!(facts, "fi_info", Info, tx_attr, rx_attr, ep_attr, domain_attr, fabric_attr);
@@ -59,13 +60,15 @@ fn facts() -> Facts {
     offsets!(facts, "fi_cq_msg_entry", CqMsgEntry, op_context, flags, len);
     offsets!(facts, "fi_cq_err_entry", CqErrEntry, op_context, olen, err, prov_errno, err_data);
     offsets!(facts, "fi_cq_err_entry", CqErrEntry, err_data_size);
-    offsets!(facts, "fid_ep", FidEp, cm, msg);
+    offsets!(facts, "fid_ep", FidEp, cm, msg, rma);
+    offsets!(facts, "fi_ops_rma", RmaOps, read);
     offsets!(facts, "fi_ops_cm", CmOps, getname);
     offsets!(facts, "fi_ops_msg", MsgOps, recv, send, inject);
     facts.add("sizeof(struct fi_av_attr)", size_of::<AvAttr>() as u64);
     facts.add("sizeof(struct fi_cq_attr)", size_of::<CqAttr>() as u64);
     facts.add("sizeof(struct fi_cq_msg_entry)", size_of::<CqMsgEntry>() as u64);
     facts.add("sizeof(struct fi_context2)", size_of::<Context>() as u64);
+    constants!(facts, FI_RMA, FI_READ, FI_REMOTE_READ);
     constants!(facts, FI_MSG, FI_RECV, FI_TRANSMIT, FI_CONTEXT, FI_CONTEXT2, FI_MR_LOCAL);
     constants!(facts, FI_MR_VIRT_ADDR, FI_MR_ALLOCATED, FI_MR_PROV_KEY, FI_MR_ENDPOINT, FI_EP_RDM);
     constants!(
@@ -85,7 +88,8 @@ fn facts() -> Facts {
 #[test]
 fn structures_are_those_of_the_headers() {
     let header = "#include <rdma/fabric.h>\n#include <rdma/fi_cm.h>\n#include <rdma/fi_domain.h>\n\
-                  #include <rdma/fi_endpoint.h>\n#include <rdma/fi_eq.h>\n#include <rdma/fi_errno.h>\n";
+                  #include <rdma/fi_endpoint.h>\n#include <rdma/fi_eq.h>\n#include <rdma/fi_errno.h>\n\
+                  #include <rdma/fi_rma.h>\n";
     let folder = std::env::temp_dir().join(format!("hpvm-ofi-abi-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let compile = |text: &str, output: &str| {

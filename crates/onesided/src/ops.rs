@@ -5,6 +5,8 @@ use crate::atomicity::Atomicity;
 use crate::delegation::{Delegate, What};
 use crate::error::{Error, Result};
 use crate::kind::{AtomicOp, Kind};
+use crate::messages::batch::Of;
+use crate::messages::packets::RegionName;
 use crate::messages::request::{self, Swap};
 use crate::messages::{Body, MAX_SWAPPED, MIN_PACKET, Request};
 use crate::region::{Path, Target};
@@ -216,6 +218,13 @@ impl OneSided {
     ) -> Result<Option<OpId>> {
         let many = matches!(parts, Parts::Many(_));
         self.check_alive(target)?;
+        if let (Direction::Put, Parts::One(Some(run))) = (direction, &parts) {
+            let of = (Of::Put(RegionName::from(&target.key)), run.offset);
+            // SAFETY: who started the operation has promised that its memory is valid.
+            if unsafe { self.gather(fm, target, of, (run.local, run.len)) } {
+                return Ok(None);
+            }
+        }
         let mut left = None;
         if target.path == Path::CrossMemory {
             left = loop {
@@ -388,6 +397,16 @@ impl OneSided {
         mut parts: Parts<Update>,
     ) -> Result<Option<OpId>> {
         self.check_alive(target)?;
+        if let (false, Parts::One(Some(update))) = (what.fetches, &parts)
+            && what.op != AtomicOp::NoOp
+        {
+            let of = Of::Update(RegionName::from(&target.key), what.kind, what.op);
+            let bytes = update.count * what.size;
+            // SAFETY: the caller's promise.
+            if unsafe { self.gather(fm, target, (of, update.offset), (update.operand, bytes)) } {
+                return Ok(None);
+            }
+        }
         let mut left = None;
         if target.path == Path::CrossMemory {
             left = loop {
@@ -576,6 +595,7 @@ impl OneSided {
             // What has been sent there may not have been done.
             return Err(target.died());
         }
+        self.queues.send_batch(fm, dst, &mut self.under_way, true);
         if let Some(id) = self.queues.flush_by_answers(dst, &mut self.under_way) {
             return Ok(Some(id));
         }

@@ -93,6 +93,19 @@ impl End {
 
 /// Starts one operation at a target that is reached in messages, flushes it, and says how many packets came there.
 fn packets_of(start: impl FnOnce(&mut End, &Target) -> Option<OpId>) -> usize {
+    let mut memory = [7u64; 1024];
+    packets_in(&mut memory, true, |_| false, start)
+}
+
+/// Starts operations at memory that is reached in messages, and says how many packets came to its owner until they were flushed, if
+/// they are to be, or `over` says that they are done.
+fn packets_in(
+    memory: &mut [u64; 1024],
+    flush: bool,
+    over: impl Fn(&[u64; 1024]) -> bool,
+    start: impl FnOnce(&mut End, &Target) -> Option<OpId>,
+) -> usize {
+    let at = memory.as_mut_ptr();
     let network = Network::new(Config::calm(2));
     let mut ends: Vec<End> = network
         .endpoints()
@@ -104,22 +117,24 @@ fn packets_of(start: impl FnOnce(&mut End, &Target) -> Option<OpId>) -> usize {
             End { fm, onesided, awaits: None, packets: 0 }
         })
         .collect();
-    let mut memory = [7u64; 1024];
     let owner = &mut ends[1];
     // SAFETY: the memory lives longer than both ends.
-    let key = unsafe { owner.onesided.expose(&mut owner.fm, memory.as_mut_ptr().cast(), 8192, 0) };
+    let key = unsafe { owner.onesided.expose(&mut owner.fm, at.cast(), 8192, 0) };
     let origin = &mut ends[0];
     let target = origin.onesided.attach(&mut origin.fm, &key).expect("a way");
     if let Some(id) = start(origin, &target) {
         origin.onesided.forget(id).expect("it is under way");
     }
-    origin.awaits = origin.onesided.flush(&mut origin.fm, &target).expect("a flush");
-    assert!(origin.awaits.is_some());
-    let mut over = false;
+    if flush {
+        origin.awaits = origin.onesided.flush(&mut origin.fm, &target).expect("a flush");
+        assert!(origin.awaits.is_some());
+    }
+    let mut done = false;
     network.run(1_000_000, &mut ends, |_, end| {
         let turn = end.turn();
-        over |= turn == Turn::Done;
-        if over { Turn::Done } else { turn }
+        // SAFETY: nobody accesses the memory between turns.
+        done |= turn == Turn::Done || over(unsafe { &*at.cast::<[u64; 1024]>() });
+        if done { Turn::Done } else { turn }
     });
     ends[1].packets
 }
@@ -156,4 +171,54 @@ fn a_flush_right_behind_one_operation_sends_nothing() {
         end.onesided.compare_and_swap(fm, target, 0, sum.0, local, local, local).expect("a swap")
     };
     assert_eq!(packets_of(swap), 1, "swap");
+}
+
+/// Starts the put of a word of `value` to each place, as a program that does not wait for them.
+fn put_words(end: &mut End, target: &Target, value: u64) -> Option<OpId> {
+    for word in 0..1024 {
+        // SAFETY: `value` lives through the call, which copies it or sends it.
+        let put = unsafe {
+            let (fm, local) = (&mut end.fm, (&raw const value).cast());
+            end.onesided.put(fm, target, 8 * word, local, 8).expect("a put")
+        };
+        assert_eq!(put, None, "a put of a word that has neither left nor gathered");
+    }
+    None
+}
+
+/// Adds one to each word in the same way.
+fn add_to_words(end: &mut End, target: &Target) -> Option<OpId> {
+    let one = 1u64;
+    for word in 0..1024 {
+        let (kind, op) = (Kind::U64, AtomicOp::Sum);
+        // SAFETY: as above.
+        let sum = unsafe {
+            let (fm, local) = (&mut end.fm, (&raw const one).cast());
+            end.onesided.accumulate(fm, target, 8 * word, kind, op, local, 1, None).expect("a sum")
+        };
+        assert_eq!(sum, None, "a sum that has neither left nor gathered");
+    }
+    None
+}
+
+#[test]
+fn words_in_a_row_share_packets_and_a_flush_completes_them() {
+    let mut memory = [7u64; 1024];
+    let packets = packets_in(&mut memory, true, |_| false, |end, to| put_words(end, to, 9));
+    assert_eq!(memory, [9; 1024]);
+    assert!(packets < 20, "1024 puts of a word came in {packets} packets");
+    let packets = packets_in(&mut memory, true, |_| false, add_to_words);
+    assert_eq!(memory, [10; 1024]);
+    assert!(packets < 20, "1024 sums of a word came in {packets} packets");
+}
+
+/// Who computes after its puts calls nothing that would send them: the answer to the first one does.
+#[test]
+fn words_arrive_without_a_flush() {
+    let mut memory = [7u64; 1024];
+    let there = |memory: &[u64; 1024]| *memory == [8; 1024];
+    packets_in(&mut memory, false, there, |end, to| put_words(end, to, 8));
+    assert_eq!(memory, [8; 1024]);
+    packets_in(&mut memory, false, |memory| *memory == [9; 1024], add_to_words);
+    assert_eq!(memory, [9; 1024]);
 }

@@ -9,7 +9,7 @@ use hpvm_abi::constants::*;
 use hpvm_abi::models::PORTALS;
 use hpvm_model::{models, mpi};
 use hpvm_portals::{
-    Carrier, Data, EAGER, Head, Inaccessible, Purpose, Region, Replies, Reply, Transfer,
+    Carrier, Data, EAGER, Head, Inaccessible, NiFail, Purpose, Region, Replies, Reply, Transfer,
     Unreachable,
 };
 
@@ -22,6 +22,9 @@ pub const PACKET: usize = Head::BYTES + EAGER as usize;
 
 const _: () = assert!(PACKET <= hpvm_abi::models::PACKET);
 const _: () = assert!(Replies::BYTES <= hpvm_abi::models::PACKET);
+
+/// What a get has fetched of at most so many bytes may be copied to be sent later: a copy of more costs more than it saves.
+pub const HELD: u64 = 256;
 
 /// Packets that may wait to leave, 4 MiB of them, before calls of the program wait with them.
 const UNSENT: usize = 1024;
@@ -43,6 +46,8 @@ struct Moving {
     copy: Option<Vec<u8>>,
     region: Region,
     offset: u64,
+    /// That what is sent cannot be read.
+    fail: NiFail,
 }
 
 /// Totals, by which processes agree that nothing is on its way.
@@ -63,8 +68,10 @@ pub struct Mpi {
     /// The interface that calls.
     pub interface: u8,
     pub totals: Totals,
-    /// Answers without data that go in one packet to this process, while packets are taken.
+    /// Answers that wait for this process, while packets are taken: either such without data, which go in one packet, or one whose
+    /// header and data, so many bytes, are in `out`.
     answers: Replies,
+    fetched: usize,
     asker: u32,
     holds: bool,
     /// Packets sent since it was last asked how many wait, and whether they were too many.
@@ -91,6 +98,7 @@ impl Mpi {
             interface: 0,
             totals: Totals::default(),
             answers: Replies::default(),
+            fetched: 0,
             asker: 0,
             holds: false,
             unseen: 0,
@@ -135,7 +143,7 @@ impl Mpi {
     /// Whether an answer for `to` can wait with those that wait.
     #[inline(always)]
     pub fn can_keep(&self, to: u32) -> bool {
-        self.answers.is_empty() || (to == self.asker && !self.answers.is_full())
+        !self.has_answers() || (to == self.asker && self.fetched == 0 && !self.answers.is_full())
     }
 
     /// Lets answers wait for those that follow, until they are [let go](Mpi::release), or not; says how it was before.
@@ -147,7 +155,7 @@ impl Mpi {
     /// Whether answers wait.
     #[inline]
     pub fn has_answers(&self) -> bool {
-        !self.answers.is_empty()
+        !self.answers.is_empty() || self.fetched != 0
     }
 
     /// Sends the answers that wait; later ones go at once.
@@ -166,12 +174,34 @@ impl Mpi {
 
     #[inline(never)]
     fn send_all_answers(&mut self) {
-        let (head, len) = (self.answers.packet().as_ptr(), self.answers.packet().len());
+        let packet = match std::mem::take(&mut self.fetched) {
+            0 => self.answers.packet(),
+            len => &self.out[..len],
+        };
+        let (head, len) = (packet.as_ptr(), packet.len());
         // SAFETY: as many bytes.
         let code = unsafe { (models().send)(PORTALS, self.asker, head, len, core::ptr::null(), 0) };
         self.answers.clear();
         // An initiator that is gone waits for nothing.
         let _ = self.count_sent(code);
+    }
+
+    /// Lets an answer with what was fetched wait. False: it is too long for that.
+    #[inline(always)]
+    fn hold(&mut self, to: u32, reply: &Reply, data: &Data) -> bool {
+        let Data::Memory { region, offset, length } = *data else { return false };
+        if length > HELD {
+            return false;
+        }
+        self.send_answers();
+        let Some(head) = reply.write_fetched(&mut self.out[..]) else { return false };
+        let body = &mut self.out[head..head + length as usize];
+        // SAFETY: memory that the program has given for this.
+        if unsafe { memory::read(region, offset, body) }.is_err() {
+            body.fill(0);
+        }
+        (self.fetched, self.asker) = (head + length as usize, to);
+        true
     }
 
     #[inline(always)]
@@ -202,9 +232,9 @@ impl Mpi {
         !self.moving.is_empty()
     }
 
-    /// The next transfer that is over, if there is one: of which interface, and whether all bytes have moved. `at` is where one
+    /// The next transfer that is over, if there is one: of which interface, and how it ended. `at` is where one
     /// round over all of them is, 0 at its beginning: many that end together are each tested once.
-    pub fn poll_transfers(&mut self, at: &mut usize) -> Option<(u8, Transfer, bool)> {
+    pub fn poll_transfers(&mut self, at: &mut usize) -> Option<(u8, Transfer, NiFail)> {
         while let Some(moving) = self.moving.get_mut(*at) {
             let mut status = MPI_Status::default();
             let mut done = c_int::from(moving.request == MPI_REQUEST_NULL);
@@ -225,14 +255,19 @@ impl Mpi {
     }
 
     /// Takes a transfer out that is over.
-    fn moved(&mut self, at: usize, mut good: bool) -> (u8, Transfer, bool) {
+    fn moved(&mut self, at: usize, good: bool) -> (u8, Transfer, NiFail) {
         let moved = self.moving.swap_remove(at);
-        let Moving { interface, transfer, length, copy, region, offset, .. } = moved;
-        if let Some(copy) = copy.filter(|_| good && !transfer.sends) {
-            // SAFETY: memory that the program has given for this.
-            good = unsafe { memory::write(&region, offset, &copy[..length as usize]) }.is_ok();
+        let Moving { interface, transfer, length, copy, region, offset, mut fail, .. } = moved;
+        if !good {
+            return (interface, transfer, NiFail::Undeliverable);
         }
-        (interface, transfer, good)
+        if let Some(copy) = copy.filter(|_| !transfer.sends) {
+            // SAFETY: memory that the program has given for this.
+            if unsafe { memory::write(&region, offset, &copy[..length as usize]) }.is_err() {
+                fail = NiFail::Segv;
+            }
+        }
+        (interface, transfer, fail)
     }
 
     fn start(
@@ -267,12 +302,14 @@ impl Mpi {
                 false => (mpi().MPI_Irecv_c)(at, len, MPI_BYTE, rank, tag, comm, &mut request),
             }
         };
-        if !ok(code) || !readable {
-            // The peer waits for as many bytes; what it gets is not what it should have.
-            request = if ok(code) { request } else { MPI_REQUEST_NULL };
+        if !ok(code) {
+            request = MPI_REQUEST_NULL;
         }
+        // Where it was readable a moment before: the peer waits for as many bytes, and gets zeros.
+        let fail = if readable { NiFail::Ok } else { NiFail::Segv };
         let (interface, region) = (self.interface, region.clone());
-        let moving = Moving { interface, transfer, request, total, length, copy, region, offset };
+        let moving =
+            Moving { interface, transfer, request, total, length, copy, region, offset, fail };
         self.moving.push(moving);
         crate::progress::let_mpi_serve(true);
     }
@@ -329,6 +366,14 @@ impl Carrier for Mpi {
         }
     }
 
+    #[inline(always)]
+    fn answer_with(&mut self, to: u32, reply: &Reply, data: Data) {
+        if !self.holds || !self.hold(to, reply, &data) {
+            // An initiator that is gone waits for nothing.
+            let _ = self.send(to, &reply.head(), data);
+        }
+    }
+
     fn send_bytes(
         &mut self,
         to: u32,
@@ -349,6 +394,11 @@ impl Carrier for Mpi {
         length: (u64, u64),
     ) {
         self.start(from, transfer, region, offset, length);
+    }
+
+    #[inline(always)]
+    fn readable(&self, region: &Region, offset: u64, length: u64) -> bool {
+        memory::readable(region, offset, length)
     }
 
     #[inline]

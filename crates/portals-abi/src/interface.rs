@@ -50,7 +50,7 @@ pub fn fini(name: Name) {
     if guard.uses > 0 || guard.process.is_none() {
         return;
     }
-    let mut guard = progress::end_helper(guard);
+    let mut guard = progress::end_calls(progress::end_helper(guard));
     if let Some(process) = guard.process.take() {
         // Calls find that there is no process from now on, and do not wait for the others.
         drop(guard);

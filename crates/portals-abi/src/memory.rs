@@ -20,7 +20,7 @@ fn place(run: Run) -> *mut u8 {
 ///
 /// # Safety
 /// The region is memory of the program, or covers more than there can be.
-#[inline]
+#[inline(always)]
 pub unsafe fn read(region: &Region, offset: u64, into: &mut [u8]) -> Result<(), Inaccessible> {
     if let Some(run) = single(region, offset, into.len() as u64) {
         // SAFETY: the caller's promise; the buffer is as long.
@@ -31,6 +31,7 @@ pub unsafe fn read(region: &Region, offset: u64, into: &mut [u8]) -> Result<(), 
     unsafe { read_runs(region, offset, into) }
 }
 
+#[inline(never)]
 unsafe fn read_runs(region: &Region, offset: u64, into: &mut [u8]) -> Result<(), Inaccessible> {
     let mut at = 0;
     for run in region.runs(offset, into.len() as u64) {
@@ -91,6 +92,53 @@ fn ask(run: Run, here: *mut u8, writes: bool) -> Result<(), Inaccessible> {
         }
     };
     if moved == len as isize { Ok(()) } else { Err(Inaccessible) }
+}
+
+/// Whether the bytes at `offset` can be read.
+#[inline(always)]
+pub fn readable(region: &Region, offset: u64, length: u64) -> bool {
+    !is_unknown(region) || region.runs(offset, length).all(are_there)
+}
+
+/// Pages that the kernel is asked for at once.
+const PAGES: usize = 64;
+
+/// Asks the kernel for one byte of each page.
+#[inline(never)]
+fn are_there(run: Run) -> bool {
+    // SAFETY: takes a number.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as u64;
+    let end = run.address + run.length;
+    // The first byte, and the first of each page behind it.
+    let mut next = Some(run.address);
+    let mut addresses = core::iter::from_fn(|| {
+        let at = next.filter(|at| *at < end)?;
+        next = (at / page + 1).checked_mul(page);
+        Some(at)
+    })
+    .peekable();
+    while addresses.peek().is_some() {
+        let mut bytes = [0u8; PAGES];
+        let byte = |address| libc::iovec {
+            iov_base: place(Run { address, length: 1 }).cast(),
+            iov_len: 1,
+        };
+        let mut remote = [byte(0); PAGES];
+        let mut count = 0;
+        for (to, address) in remote.iter_mut().zip(addresses.by_ref()) {
+            *to = byte(address);
+            count += 1;
+        }
+        let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: count };
+        // SAFETY: as many bytes of our buffer; what is at the other addresses, the kernel finds out.
+        let read = unsafe {
+            libc::process_vm_readv(libc::getpid(), &local, 1, remote.as_ptr(), count as u64, 0)
+        };
+        if read != count as isize {
+            return false;
+        }
+    }
+    true
 }
 
 /// The only run of a region's part, if it is one.

@@ -5,7 +5,7 @@ use crate::process::Process;
 use crate::types::ProcessId;
 use core::ffi::{c_int, c_void};
 use hpvm_portals::atomic::{DATATYPES, Datatype, OPS, Op};
-use hpvm_portals::{Ack, Fault, Interface, Local, OPERAND, Put, Request, Target, Verb};
+use hpvm_portals::{Ack, Fault, Get, Interface, Local, OPERAND, Put, Request, Target, Verb};
 
 /// What most operations say alike.
 pub struct Common {
@@ -236,11 +236,31 @@ pub unsafe extern "C" fn PtlGet(
     remote_offset: u64,
     user_ptr: *mut c_void,
 ) -> c_int {
-    let what = What::Get(local(md_handle, local_offset));
-    let common =
-        Common { length, target_id, pt_index, match_bits, remote_offset, user_ptr, hdr_data: 0 };
-    // SAFETY: the program's operand, if there is one.
-    unsafe { operate(&what, &common, None) }
+    let into = local(md_handle, local_offset);
+    loop {
+        let started = run(|p| {
+            if p.carrier.is_full() {
+                return Ok(false);
+            }
+            let (interface, carrier) = p.interface(md_handle)?;
+            // Of the arguments themselves, as in `PtlPut`.
+            let get = Get {
+                into,
+                length,
+                target: target(interface, target_id),
+                pt_index,
+                match_bits,
+                remote_offset,
+                user_ptr: user_ptr.expose_provenance() as u64,
+            };
+            interface.get(&get, carrier).map(|()| true)
+        });
+        match started {
+            Ok(true) => return 0,
+            Ok(false) => crate::progress::make_room(),
+            Err(fault) => return fault as c_int,
+        }
+    }
 }
 
 #[unsafe(no_mangle)]

@@ -1,13 +1,13 @@
 //! This process: its interfaces, the session of MPI, and the lock that guards them.
 
-use crate::carrier::{Buffer, Mpi};
+use crate::carrier::{Buffer, HELD, Mpi};
 use crate::progress::Progress;
 use crate::visit::{Kept, Visited, Visitor};
 use core::ffi::c_int;
 use hpvm_abi::constants::*;
 use hpvm_model::{Name, done, mpi, session};
 use hpvm_portals::{
-    Carrier, Fault, Handle, Head, Interface, NiFail, PacketKind, Peer, Replies, Reply,
+    Carrier, Fault, Handle, Head, Interface, NiFail, PacketKind, Peer, Replies, Reply, Transfer,
 };
 use hpvm_sync::biased::{self, Biased};
 use std::sync::Arc;
@@ -231,11 +231,30 @@ impl Process {
         } else if Replies::are_in(packet) {
             self.replies(from, packet);
             true
+        } else if let Some((reply, data)) = Reply::fetched(packet) {
+            self.replied(from, &reply, data);
+            true
+        } else if let Some(head) = Head::get(packet) {
+            self.get_here(from, &head)
         } else {
             false
         };
         self.carrier.set_hold(held);
         self.carrier.totals.received += u64::from(done);
+        done
+    }
+
+    /// Deals with a get where its answer can wait.
+    fn get_here(&mut self, from: u32, head: &Head) -> bool {
+        if head.length > HELD || self.carrier.has_answers() {
+            return false;
+        }
+        self.carrier.interface = head.interface;
+        let Some(opened) = &mut self.interfaces[usize::from(head.interface & 3)] else {
+            return false;
+        };
+        let done = opened.interface.get_here(from, head, &mut self.carrier);
+        self.due |= opened.interface.has_due();
         done
     }
 
@@ -256,10 +275,10 @@ impl Process {
         }
     }
 
-    fn transferred(&mut self, (number, transfer, ok): (u8, hpvm_portals::Transfer, bool)) {
+    fn transferred(&mut self, (number, transfer, fail): (u8, Transfer, NiFail)) {
         self.carrier.interface = number;
         if let Some(opened) = &mut self.interfaces[usize::from(number & 3)] {
-            opened.interface.transferred(transfer, ok, &mut self.carrier);
+            opened.interface.transferred(transfer, fail, &mut self.carrier);
         }
     }
 
@@ -278,11 +297,16 @@ impl Process {
     #[inline(always)]
     fn replies(&mut self, from: u32, packet: &[u8]) {
         for reply in Replies::read(packet) {
-            self.carrier.interface = reply.interface;
-            if let Some(opened) = &mut self.interfaces[usize::from(reply.interface & 3)] {
-                opened.interface.replied(from, &reply, &mut self.carrier);
-                self.due |= opened.interface.has_due();
-            }
+            self.replied(from, &reply, &[]);
+        }
+    }
+
+    #[inline(always)]
+    fn replied(&mut self, from: u32, reply: &Reply, data: &[u8]) {
+        self.carrier.interface = reply.interface;
+        if let Some(opened) = &mut self.interfaces[usize::from(reply.interface & 3)] {
+            opened.interface.replied(from, reply, data, &mut self.carrier);
+            self.due |= opened.interface.has_due();
         }
     }
 

@@ -53,6 +53,8 @@ pub struct Progress {
     /// The helper sleeps until it is told.
     sleeps: bool,
     ends: bool,
+    /// Calls that wait return: `PtlFini`.
+    closing: bool,
     /// `PtlAbort`, so often.
     pub aborts: u64,
     helper: Option<JoinHandle<()>>,
@@ -145,9 +147,10 @@ pub fn wait<R>(
             leave(p);
             return Ok(Some(result));
         }
-        if p.progress.aborts != aborts {
+        if p.progress.aborts != aborts || p.progress.closing {
+            let fault = if p.progress.closing { Fault::Interrupted } else { Fault::Aborted };
             leave(p);
-            return Err(Fault::Aborted);
+            return Err(fault);
         }
         let now = deadline.map(|deadline| (deadline, Instant::now()));
         if now.is_some_and(|(deadline, now)| now >= deadline) {
@@ -287,6 +290,19 @@ pub fn end_helper(mut guard: Guard) -> Guard {
         let _ = helper.join();
     }
     lock()
+}
+
+/// Makes all calls return that wait, and waits for that. Nobody takes packets any more then but the caller.
+pub fn end_calls(mut guard: Guard) -> Guard {
+    while let Some(p) = guard.process.as_mut() {
+        p.progress.closing = true;
+        if p.progress.leader == Leader::Nobody && p.progress.waiting == 0 {
+            break;
+        }
+        p.interrupt();
+        guard = guard.wait(&CHANGED, Some(BETWEEN_LOOKS));
+    }
+    guard
 }
 
 fn help() {

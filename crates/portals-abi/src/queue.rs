@@ -28,6 +28,7 @@ pub unsafe extern "C" fn PtlEQFree(eq_handle: u32) -> c_int {
 }
 
 /// An event in C's form.
+#[inline(always)]
 fn shown(event: &FullEvent, logical: bool) -> Event {
     let initiator = match logical {
         true => ProcessId::of_rank(event.initiator.rank),
@@ -56,11 +57,13 @@ fn shown(event: &FullEvent, logical: bool) -> Event {
 ///
 /// # Safety
 /// `place` is writable.
+#[inline(always)]
 unsafe fn take(p: &mut Process, queue: u32, place: *mut Event) -> Result<(), Fault> {
     let (interface, _) = p.interface(queue)?;
-    let (event, dropped) = interface.queue_take(queue)?;
+    let logical = interface.nature().logical;
     // SAFETY: the caller's promise.
-    unsafe { place.write(shown(&event, interface.nature().logical)) };
+    let write = |event: &FullEvent| unsafe { place.write(shown(event, logical)) };
+    let ((), dropped) = interface.queue_take(queue, write)?;
     if dropped { Err(Fault::EqDropped) } else { Ok(()) }
 }
 

@@ -22,7 +22,7 @@ pub enum Purpose {
     Get,
 }
 
-/// One of several transfers that an interface has started, told when it is done.
+/// One of several transfers that an interface has started, told when it is done, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
     pub purpose: Purpose,
@@ -49,6 +49,11 @@ pub trait Carrier {
         let _ = self.send(to, &reply.head(), Data::None);
     }
 
+    /// The same with what was fetched, which has been copied when this returns. Memory that cannot be read goes as zeros.
+    fn answer_with(&mut self, to: u32, reply: &Reply, data: Data) {
+        let _ = self.send(to, &reply.head(), data);
+    }
+
     /// Starts to send bytes by themselves; later the interface is told how that ended.
     fn send_bytes(
         &mut self,
@@ -68,6 +73,11 @@ pub trait Carrier {
         offset: u64,
         kept_of: (u64, u64),
     );
+
+    /// Whether the bytes can be read. Those of memory that the program has named as such can be.
+    fn readable(&self, _region: &Region, _offset: u64, _length: u64) -> bool {
+        true
+    }
 
     fn read(&self, region: &Region, offset: u64, into: &mut [u8]) -> Result<(), Inaccessible>;
 

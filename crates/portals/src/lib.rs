@@ -37,8 +37,8 @@ pub use event::{Body, Effect, Event, EventKind, List, NiFail, Register};
 pub use fault::Fault;
 pub use handle::{Handle, Kind as HandleKind};
 pub use interface::{
-    ANY, ANY_ID, Ack, Appended, Interface, Local, MdOptions, Nature, Peer, PtOptions, Put, Request,
-    Target, Verb, discard,
+    ANY, ANY_ID, Ack, Appended, Get, Interface, Local, MdOptions, Nature, Peer, PtOptions, Put,
+    Request, Target, Verb, discard,
 };
 pub use limits::{EAGER, Limits, PUSHED};
 pub use memory::{Region, Run};

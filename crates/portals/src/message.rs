@@ -3,7 +3,7 @@
 use crate::atomic::{Datatype, Op};
 
 /// Who sent a message: both names of a process, for physical and for logical interfaces.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Process {
     pub nid: u32,
     pub pid: u32,

@@ -9,7 +9,7 @@ use crate::task::{self, Look, Task};
 use core::ffi::{c_char, c_int};
 use hpvm_pvm::buffers::{ANY, Buffers, Head, Pattern};
 use hpvm_pvm::posted::Posted;
-use hpvm_pvm::protocol::{OUTPUT_TAG, SYSTEM_CONTEXT};
+use hpvm_pvm::protocol::{GROUP_CONTEXT, OUTPUT_TAG, SYSTEM_CONTEXT};
 use hpvm_pvm::{Code, Tid, error, tid};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
@@ -36,6 +36,7 @@ pub struct Options {
     pub values: [c_int; 26],
 }
 
+/// Numbers of options, as `pvm3.h` has them.
 pub const ROUTE: usize = 1;
 /// Its value for which nothing goes directly between hosts.
 pub const DONT_ROUTE: c_int = 1;
@@ -50,6 +51,28 @@ pub const SHOW_TIDS: usize = 18;
 pub const OUTPUT_CONTEXT: usize = 21;
 pub const SELF_OUTPUT_CONTEXT: usize = 23;
 pub const NO_RESET: usize = 25;
+pub const TRACE_TID: usize = 6;
+pub const TRACE_CODE: usize = 7;
+pub const TRACE_CONTEXT: usize = 22;
+pub const SELF_TRACE_TID: usize = 14;
+pub const SELF_TRACE_CODE: usize = 15;
+pub const SELF_TRACE_CONTEXT: usize = 24;
+pub const SELF_TRACE_BUFFER: usize = 16;
+pub const SELF_TRACE_OPTIONS: usize = 17;
+pub const POLL_TYPE: usize = 19;
+/// Destinations of output and of traces: each part of a task's own, and the same of its children.
+pub const INHERITED: [[(usize, usize); 3]; 2] = [
+    [
+        (SELF_OUTPUT_TID, OUTPUT_TID),
+        (SELF_OUTPUT_CODE, OUTPUT_CODE),
+        (SELF_OUTPUT_CONTEXT, OUTPUT_CONTEXT),
+    ],
+    [
+        (SELF_TRACE_TID, TRACE_TID),
+        (SELF_TRACE_CODE, TRACE_CODE),
+        (SELF_TRACE_CONTEXT, TRACE_CONTEXT),
+    ],
+];
 
 const fn defaults() -> [c_int; 26] {
     let mut values = [0; 26];
@@ -57,9 +80,9 @@ const fn defaults() -> [c_int; 26] {
     values[AUTO_ERR] = 1;
     values[FRAG_SIZE] = 4080;
     values[SHOW_TIDS] = 1;
-    values[16] = 0;
-    values[17] = 1;
-    values[19] = 1;
+    values[SELF_TRACE_BUFFER] = 0;
+    values[SELF_TRACE_OPTIONS] = 1;
+    values[POLL_TYPE] = 1;
     values
 }
 
@@ -112,6 +135,31 @@ static LIBRARY: Mutex<Library> = Mutex::new(Library {
 #[allow(non_upper_case_globals)]
 #[unsafe(no_mangle)]
 pub static pvm_errno: hpvm_sync::atomic::AtomicI32 = hpvm_sync::atomic::AtomicI32::new(0);
+
+/// What `pvm_errlist` is in C: an array of strings.
+#[repr(transparent)]
+pub struct Texts([*const c_char; error::TEXTS.len()]);
+
+// SAFETY: the strings are constants.
+unsafe impl Sync for Texts {}
+
+/// The texts of errors; the index is the number of an error without its sign.
+#[allow(non_upper_case_globals)]
+#[unsafe(no_mangle)]
+pub static pvm_errlist: Texts = Texts({
+    let mut texts = [core::ptr::null(); error::TEXTS.len()];
+    let mut index = 0;
+    while index < texts.len() {
+        texts[index] = error::TEXTS[index].as_ptr();
+        index += 1;
+    }
+    texts
+});
+
+/// How many there are.
+#[allow(non_upper_case_globals)]
+#[unsafe(no_mangle)]
+pub static pvm_nerr: c_int = error::TEXTS.len() as c_int;
 
 pub fn last_error() -> c_int {
     // Relaxed: a variable of C, which each thread that has failed reads by itself.
@@ -241,12 +289,30 @@ impl Library {
     }
 }
 
-fn find(library: &mut Library, pattern: Pattern) -> Option<c_int> {
-    library.buffers().find(|head| pattern.accepts(head))
+fn find(library: &mut Library, pattern: Pattern) -> Option<Found> {
+    library.buffers().find(|head| pattern.accepts(head)).map(Found::Message)
+}
+
+/// What a receive finds.
+#[derive(Clone, Copy)]
+pub enum Found {
+    /// The number of a message in the queue.
+    Message(c_int),
+    /// What the program's function (`pvm_recvf`) has answered, below 0: the receive ends with it.
+    Error(c_int),
+}
+
+impl Found {
+    /// What a call answers.
+    pub fn number(self) -> c_int {
+        match self {
+            Found::Message(number) | Found::Error(number) => number,
+        }
+    }
 }
 
 /// The same by a function of the program, which runs without the mutex.
-fn find_by(matching: Match, pattern: Pattern) -> Result<Option<c_int>, Code> {
+fn find_by(matching: Match, pattern: Pattern) -> Option<Found> {
     let waiting: Vec<(c_int, Head)> = {
         let mut library = lock();
         let numbers: Vec<_> = library.buffers().waiting().collect();
@@ -261,13 +327,13 @@ fn find_by(matching: Match, pattern: Pattern) -> Result<Option<c_int>, Code> {
         // SAFETY: the program's function, called as `pvm_recvf` promises.
         let rank = unsafe { matching(number, pattern.source, pattern.tag) };
         match rank {
-            1 => return Ok(Some(number)),
-            rank if rank < 0 => return Err(Code::BadMsg),
-            rank if rank > best.0 => best = (rank, Some(number)),
+            1 => return Some(Found::Message(number)),
+            rank if rank < 0 => return Some(Found::Error(rank)),
+            rank if rank > best.0 => best = (rank, Some(Found::Message(number))),
             _ => {}
         }
     }
-    Ok(best.1)
+    best.1
 }
 
 /// When a receive gives up.
@@ -282,7 +348,7 @@ pub enum Until {
 ///
 /// # Errors
 /// The virtual machine has ended.
-pub fn wait(pattern: Pattern, until: Until) -> Result<Option<c_int>, Code> {
+pub fn wait(pattern: Pattern, until: Until) -> Result<Option<Found>, Code> {
     wait_with(pattern, until, None)
 }
 
@@ -290,7 +356,7 @@ pub fn wait(pattern: Pattern, until: Until) -> Result<Option<c_int>, Code> {
 ///
 /// # Errors
 /// The virtual machine has ended.
-pub fn wait_for(posted: &mut Posted) -> Result<Option<c_int>, Code> {
+pub fn wait_for(posted: &mut Posted) -> Result<Option<Found>, Code> {
     wait_with(*posted.pattern(), Until::Ever, Some(posted))
 }
 
@@ -300,7 +366,7 @@ fn look_for(
     pattern: Pattern,
     look: Look,
     mut posted: Option<&mut Posted>,
-) -> Result<(MutexGuard<'static, Library>, Option<c_int>), Code> {
+) -> Result<(MutexGuard<'static, Library>, Option<Found>), Code> {
     let plain = library.handlers.is_empty() && library.matching.is_none();
     if !plain || find(&mut library, pattern).is_some() {
         // What has come before is received before, and functions of the program choose from the queue.
@@ -311,11 +377,12 @@ fn look_for(
         let found = find(&mut library, pattern);
         return Ok((library, found));
     }
-    let matching = library.matching;
+    // Messages of the group functions are not the program's to choose from.
+    let matching = library.matching.filter(|_| pattern.context != GROUP_CONTEXT);
     drop(library);
     crate::entry::handler::dispatch()?;
     let found = match matching {
-        Some(matching) => find_by(matching, pattern)?,
+        Some(matching) => find_by(matching, pattern),
         None => find(&mut lock(), pattern),
     };
     Ok((lock(), found))
@@ -325,7 +392,7 @@ fn wait_with(
     pattern: Pattern,
     until: Until,
     mut posted: Option<&mut Posted>,
-) -> Result<Option<c_int>, Code> {
+) -> Result<Option<Found>, Code> {
     let mut spinning: Option<Instant> = None;
     // The first look is a quick one, also where nobody waits: what comes by sockets comes soon.
     let mut thoroughly = false;
@@ -340,7 +407,10 @@ fn wait_with(
         let got = posted.as_ref().and_then(|posted| posted.got());
         if got.is_some() || found.is_some() {
             if let Some(since) = spinning {
-                let queued = found.and_then(|number| Some(library.buffers().get(number)?.head));
+                let queued = match found {
+                    Some(Found::Message(number)) => library.buffers().get(number).map(|m| m.head),
+                    _ => None,
+                };
                 library.learn(got.map(|(head, _)| head).or(queued), since);
             }
             return Ok(if got.is_some() { None } else { found });
@@ -394,29 +464,46 @@ pub fn finish(function: &str, result: Result<c_int, Code>) -> c_int {
     }
 }
 
+/// The same for a receive, whose number is also an error where the program's function of `pvm_recvf` has answered one.
+pub fn received(function: &str, result: Result<c_int, Code>) -> c_int {
+    match result {
+        Ok(value) if value >= 0 => value,
+        Ok(number) => fail_with(function, number),
+        Err(code) => fail(function, code),
+    }
+}
+
 /// Sets `pvm_errno`.
 pub fn keep(code: Code) -> c_int {
+    keep_number(code.number())
+}
+
+fn keep_number(number: c_int) -> c_int {
     // Relaxed: as `last_error`.
-    pvm_errno.store(code.number(), hpvm_sync::atomic::Ordering::Relaxed);
-    code.number()
+    pvm_errno.store(number, hpvm_sync::atomic::Ordering::Relaxed);
+    number
 }
 
 /// Sets `pvm_errno`, and tells the error as `PvmAutoErr` says.
 pub fn fail(function: &str, code: Code) -> c_int {
-    keep(code);
+    fail_with(function, code.number())
+}
+
+fn fail_with(function: &str, number: c_int) -> c_int {
+    keep_number(number);
     let auto = {
         let library = lock();
         let auto = library.options.values[AUTO_ERR];
         if auto > 0 {
-            tell(&library, &format!("{function}(): {}", error::text(code.number())));
+            tell(&library, &format!("{function}(): {}", error::text(number)));
         }
         auto
     };
     match auto {
         // SAFETY: the program asked to be ended so.
-        2 => unsafe { libc::exit(code.number()) },
+        2 => unsafe { libc::exit(number) },
         3.. => std::process::abort(),
-        _ => code.number(),
+        _ => number,
     }
 }
 

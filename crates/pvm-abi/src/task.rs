@@ -39,7 +39,7 @@ const HEADROOM: usize = 4 << 10;
 /// How much a call looks at.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Look {
-    /// It does not wait: links of this host, others now and then.
+    /// It does not wait: the next message of each link of this host, others now and then.
     Glance,
     /// It waits: all links, as far as the next large message.
     Waiting,
@@ -278,15 +278,22 @@ impl Task {
         look: Look,
         mut posted: Option<&mut Posted>,
     ) -> bool {
-        let extent = if look == Look::Waiting { Extent::OneMessage } else { Extent::Everything };
+        let extent = match look {
+            Look::Glance => Extent::Next,
+            Look::Waiting => Extent::OneMessage,
+            Look::Thorough => Extent::Everything,
+        };
         let mut some = self.poll_links(buffers, extent, posted.as_deref_mut());
         if !self.direct.incoming.is_empty() && (look != Look::Glance || self.direct.is_due()) {
             some |= self.poll_direct(buffers);
         }
         if look == Look::Thorough || (!some && self.looked.elapsed() >= SOCKET_POLL_INTERVAL) {
             self.look();
-            // Everything: what the virtual machine tells happened after it.
-            some |= self.poll_links(buffers, Extent::Everything, posted);
+            // Everything where the virtual machine tells something: that happened after it.
+            let tells = !self.control.events.is_empty() || !self.told.is_empty();
+            let next = look == Look::Glance && !tells;
+            let extent = if next { Extent::Next } else { Extent::Everything };
+            some |= self.poll_links(buffers, extent, posted);
             some |= self.poll_direct(buffers);
             some |= self.take_told(buffers);
         } else if some {
@@ -348,7 +355,8 @@ impl Task {
         some || posted.is_some_and(|posted| posted.got().is_some())
     }
 
-    /// The same of other hosts' tasks.
+    /// The same of other hosts' tasks. A look takes what one read has brought, not all there is: a link goes above the limit of what
+    /// waits by one long message and the short ones of a buffer.
     fn poll_direct(&mut self, buffers: &mut Buffers) -> bool {
         let mut some = false;
         let ready = ready(self.direct.open());

@@ -149,20 +149,21 @@ static int unpack(struct conversion *c, va_list *a)
 static int all(const char *format, va_list *arguments, int (*one)(struct conversion *, va_list *))
 {
     struct conversion c;
-    int done;
+    int done, first = 1;
     if (format == NULL)
         return BAD_PARAM;
     while (*format) {
-        if (*format == '%') {
-            format = parse(format + 1, &c, arguments);
-            done = one(&c, arguments);
-            if (done < 0)
-                return done;
-        } else if (isspace((unsigned char)*format)) {
-            format++;
-        } else {
+        /* What is no conversion separates conversions. */
+        if (*format++ != '%')
+            continue;
+        format = parse(format, &c, arguments);
+        /* A message begins once. */
+        if (c.letter == '+' && !first)
             return BAD_PARAM;
-        }
+        first = 0;
+        done = one(&c, arguments);
+        if (done < 0)
+            return done;
     }
     return 0;
 }

@@ -67,6 +67,14 @@ impl Pattern {
             && (self.tag == ANY || self.tag == head.tag)
             && (self.context == ANY || self.context == head.context)
     }
+
+    /// Whether there are messages that both accept.
+    pub fn meets(&self, other: &Pattern) -> bool {
+        let meet = |one: i32, other: i32| one == ANY || other == ANY || one == other;
+        meet(self.source, other.source)
+            && meet(self.tag, other.tag)
+            && meet(self.context, other.context)
+    }
 }
 
 /// All buffers of a task. A number is an index and one.
@@ -138,13 +146,13 @@ impl Buffers {
         self.add(Box::new(Message::new(head, body, encoding)))
     }
 
-    /// Ends a buffer (`pvm_freebuf`); it is the send or the receive buffer no more.
+    /// Ends a buffer (`pvm_freebuf`); it is the send or the receive buffer no more. 0 is no buffer, which is ended already.
     ///
     /// # Errors
     /// There is none of this number.
     pub fn remove(&mut self, number: i32) -> Result<(), Code> {
-        if number < 0 {
-            return Err(Code::BadParam);
+        if self.known(number)? == 0 {
+            return Ok(());
         }
         let message = self.take(number).ok_or(Code::NoSuchBuf)?;
         self.recycle(message.body.into_memory());
@@ -196,21 +204,38 @@ impl Buffers {
         }
     }
 
-    /// Makes `number` the send buffer (0: none); returns the one before.
+    /// The buffer that a call names.
+    ///
+    /// # Errors
+    /// The number is none of a buffer, or no buffer has it.
+    pub fn named(&mut self, number: i32) -> Result<&mut Message, Code> {
+        if number <= 0 {
+            return Err(Code::BadParam);
+        }
+        self.get(number).ok_or(Code::NoSuchBuf)
+    }
+
+    /// Makes `number` the send buffer (0: none), which it is instead of the receive buffer; returns the one before.
     ///
     /// # Errors
     /// There is none of this number.
     pub fn set_send(&mut self, number: i32) -> Result<i32, Code> {
         let number = self.known(number)?;
+        if self.receive == number {
+            self.receive = 0;
+        }
         Ok(std::mem::replace(&mut self.send, number))
     }
 
-    /// Makes `number` the receive buffer (0: none); returns the one before.
+    /// Makes `number` the receive buffer (0: none), which it is instead of the send buffer; returns the one before.
     ///
     /// # Errors
     /// There is none of this number.
     pub fn set_receive(&mut self, number: i32) -> Result<i32, Code> {
         let number = self.known(number)?;
+        if self.send == number {
+            self.send = 0;
+        }
         Ok(std::mem::replace(&mut self.receive, number))
     }
 
@@ -328,7 +353,25 @@ mod tests {
         assert_eq!(buffers.waiting().count(), 0);
         assert_eq!(buffers.set_send(77), Err(Code::NoSuchBuf));
         assert_eq!(buffers.set_receive(-1), Err(Code::BadParam));
-        assert_eq!(buffers.remove(0), Err(Code::NoSuchBuf));
+        assert_eq!(buffers.remove(0), Ok(()), "no buffer is ended already");
+        assert_eq!(buffers.remove(77), Err(Code::NoSuchBuf));
+        assert!(matches!(buffers.named(0), Err(Code::BadParam)));
+    }
+
+    /// A received message that is to be sent on outlives the next receive.
+    #[test]
+    fn a_buffer_is_the_send_or_the_receive_buffer() {
+        let mut buffers = Buffers::default();
+        let first = buffers.arrived(message(1, 5, 0));
+        let second = buffers.arrived(message(1, 6, 0));
+        buffers.receive(first);
+        assert_eq!(buffers.set_send(first), Ok(0));
+        assert_eq!(buffers.receive_buffer(), 0);
+        buffers.receive(second);
+        assert_eq!(buffers.send_buffer(), first);
+        assert!(buffers.sending().is_ok());
+        assert_eq!(buffers.set_receive(first), Ok(second));
+        assert_eq!(buffers.send_buffer(), 0);
     }
 
     /// A buffer that `pvm_probe` has named may be ended without having been received.

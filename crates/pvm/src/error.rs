@@ -1,5 +1,7 @@
 //! PVM's error codes and their texts.
 
+use core::ffi::CStr;
+
 /// What a call of PVM answers when it fails; the number is what a program gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
@@ -44,54 +46,57 @@ impl Code {
     }
 }
 
-/// As `pvm_perror` prints them; the index is the number without its sign.
-pub const TEXTS: [&str; 37] = [
-    "Error 0",
-    "Error 1",
-    "Bad parameter",
-    "Parameter mismatch",
-    "Value too large",
-    "End of buffer",
-    "No such host",
-    "No such file",
-    "Permission denied",
-    "Error 9",
-    "Malloc failed",
-    "Error 11",
-    "Can't decode message",
-    "Error 13",
-    "Can't contact local daemon",
-    "No current buffer",
-    "No such buffer",
-    "Null group name",
-    "Already in group",
-    "No such group",
-    "Not in group",
-    "No such instance",
-    "Host failed",
-    "No parent task",
-    "Not implemented",
-    "Pvmd system error",
-    "Version mismatch",
-    "Out of resources",
-    "Duplicate host",
-    "Can't start pvmd",
-    "Already in progress",
-    "No such task",
-    "Not Found",
-    "Already Exists",
-    "Hoster must run on master host",
-    "Spawning parent set PvmNoParent",
-    "Master Host IP Address is Loopback! (See pvm3/Readme)",
+/// As `pvm_perror` prints them and `pvm_errlist` has them; the index is the number without its sign.
+pub const TEXTS: [&CStr; 37] = [
+    c"Error 0",
+    c"Error 1",
+    c"Bad parameter",
+    c"Parameter mismatch",
+    c"Value too large",
+    c"End of buffer",
+    c"No such host",
+    c"No such file",
+    c"Permission denied",
+    c"Error 9",
+    c"Malloc failed",
+    c"Error 11",
+    c"Can't decode message",
+    c"Error 13",
+    c"Can't contact local daemon",
+    c"No current buffer",
+    c"No such buffer",
+    c"Null group name",
+    c"Already in group",
+    c"No such group",
+    c"Not in group",
+    c"No such instance",
+    c"Host failed",
+    c"No parent task",
+    c"Not implemented",
+    c"Pvmd system error",
+    c"Version mismatch",
+    c"Out of resources",
+    c"Duplicate host",
+    c"Can't start pvmd",
+    c"Already in progress",
+    c"No such task",
+    c"Not Found",
+    c"Already Exists",
+    c"Hoster must run on master host",
+    c"Spawning parent set PvmNoParent",
+    c"Master Host IP Address is Loopback! (See pvm3/Readme)",
 ];
+
+/// One of them as Rust has strings.
+fn owned(text: &CStr) -> String {
+    text.to_string_lossy().into_owned()
+}
 
 /// The text of what a call returned: 0 and above are success.
 pub fn text(number: i32) -> String {
     match usize::try_from(-i64::from(number)) {
-        Err(_) | Ok(0) => TEXTS[0].to_owned(),
-        Ok(index) => {
-            TEXTS.get(index).map_or_else(|| format!("Error {index}"), |text| (*text).to_owned())
-        }
+        Err(_) | Ok(0) => owned(TEXTS[0]),
+        Ok(index) => TEXTS.get(index).map_or_else(|| format!("Error {index}"), |text| owned(text)),
     }
 }
 
@@ -102,7 +107,7 @@ mod tests {
     #[test]
     fn texts_belong_to_their_numbers() {
         assert_eq!(text(Code::BadParam.number()), "Bad parameter");
-        assert_eq!(text(Code::IPLoopback.number()), TEXTS[36]);
+        assert_eq!(text(Code::IPLoopback.number()), owned(TEXTS[36]));
         assert_eq!(text(Code::Exists.number()), "Already Exists");
         assert_eq!(text(-99), "Error 99");
         assert_eq!(text(i32::MIN), "Error 2147483648");

@@ -12,13 +12,15 @@ pub struct Posted {
     /// The length of an element: a message that has a part of one is unpacked from memory of its own.
     element: usize,
     got: Option<(Head, usize)>,
+    /// A message that it would have accepted lies in the queue: what comes behind is received after that one.
+    passed: bool,
 }
 
 impl Posted {
     /// # Safety
     /// `room` bytes at `to` can be written as long as this lives, and nobody else refers to them meanwhile.
     pub unsafe fn new(pattern: Pattern, to: *mut u8, room: usize, element: usize) -> Posted {
-        Posted { pattern, to, room, element, got: None }
+        Posted { pattern, to, room, element, got: None, passed: false }
     }
 
     pub fn pattern(&self) -> &Pattern {
@@ -33,7 +35,12 @@ impl Posted {
     /// Whether a message goes here.
     pub(crate) fn accepts(&self, head: &Head, total: u64) -> bool {
         let fits = total <= self.room as u64 && total.is_multiple_of(self.element as u64);
-        self.got.is_none() && fits && self.pattern.accepts(head)
+        self.got.is_none() && !self.passed && fits && self.pattern.accepts(head)
+    }
+
+    /// A message goes to the queue: it was too long for this receive, or began to come before it.
+    pub(crate) fn pass(&mut self, head: &Head) {
+        self.passed |= self.pattern.accepts(head);
     }
 
     /// Bytes of the message, behind so many others.

@@ -4,7 +4,7 @@ use crate::wire::{Bytes, wire};
 use crate::{Tid, buffers::Head};
 
 /// The version of what follows: a task and a virtual machine of different ones do not talk.
-pub const VERSION: i32 = 4;
+pub const VERSION: i32 = 5;
 
 /// Where the virtual machine of a user listens: an abstract socket, which the kernel takes away with the process.
 pub fn address(user: u32, name: &str) -> String {
@@ -34,6 +34,10 @@ pub const DIRECT_CARD: i32 = 0x8003_0102_u32 as i32;
 pub const DIRECT_SWITCH: i32 = 0x8003_0103_u32 as i32;
 /// Of messages among the members of a group.
 pub const GROUP_CONTEXT: i32 = 0x7fffc;
+
+/// Flags of a task, as `ti_flag` of `pvm_tasks` has them: the virtual machine has started it, and it is connected.
+pub const STATE_STARTED: i32 = 2;
+pub const STATE_CONNECTED: i32 = 4;
 
 /// In place of a length in messages of output.
 pub const OUTPUT_EOF: i32 = 0;
@@ -169,6 +173,8 @@ wire! { @enum
         Send(to: i32, mail: Mail) = 32,
         /// Lines of a hostfile: what holds for these hosts, which may be there or not.
         HostOptions(lines: Vec<String>) = 33,
+        /// Deletes messages of the mailbox whose owners have gone: of all names if `name` is empty, of all indices if `index` is negative.
+        DeleteOrphans(name: String, index: i32) = 34,
     }
 }
 

@@ -124,7 +124,12 @@ impl Assembler {
         let whole = self.add(&data[..len as usize], posted.as_deref_mut())?.then(|| {
             let whole = self.partial.take()?;
             match (whole.bytes, posted) {
-                (Destination::Memory(bytes), _) => sink(whole.head, bytes),
+                (Destination::Memory(bytes), posted) => {
+                    if let Some(posted) = posted {
+                        posted.pass(&whole.head);
+                    }
+                    sink(whole.head, bytes);
+                }
                 (Destination::Posted(len), Some(posted)) => {
                     posted.complete(whole.head, len as usize)
                 }
@@ -307,6 +312,33 @@ mod tests {
             assert_eq!((got, queued.len()), (None, 1), "{len} bytes, tag {}", head.tag);
             assert_eq!(room, [0; 24]);
         }
+    }
+
+    #[test]
+    fn a_receive_gets_nothing_that_was_sent_after_what_it_would_have_accepted() {
+        let head = Head { source: 1, tag: 5, ..Head::default() };
+        // The first message is too long for the room, or began before the receive.
+        let two = [fragments(&head, 32), fragments(&head, 8)].concat();
+        let mut room = [0; 24];
+        let (got, queued) = received(&two, &mut room, 1);
+        assert_eq!((got, queued.len(), room), (None, 2, [0; 24]));
+        let other = Head { tag: 6, ..head };
+        let two = [fragments(&other, 32), fragments(&head, 8)].concat();
+        let (got, queued) = received(&two, &mut room, 1);
+        assert_eq!((got, queued.len()), (Some((head, 8)), 1));
+
+        let pattern = Pattern { source: ANY, tag: ANY, context: 0 };
+        // SAFETY: the memory is there as long as the receive.
+        let mut posted = unsafe { Posted::new(pattern, room.as_mut_ptr(), room.len(), 1) };
+        let (mut assembler, mut queued) = (Assembler::default(), Vec::new());
+        let mut memory = |len| Some(Vec::with_capacity(len));
+        let three = [fragments(&head, 16), fragments(&other, 8)].concat();
+        for (number, bytes) in three.iter().enumerate() {
+            let mut sink = |head: Head, _| queued.push(head.tag);
+            let waiting = (number > 0).then_some(&mut posted);
+            assembler.take(1, bytes, &mut memory, &mut sink, waiting).expect("sound");
+        }
+        assert_eq!((posted.got(), queued), (None, vec![5, 6]));
     }
 
     #[test]

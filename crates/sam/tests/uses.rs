@@ -130,3 +130,36 @@ fn a_granted_copy_is_not_thrown_away_before_its_use() {
     all[0].use_end(VALUE).expect("begun");
     assert_eq!(all[0].census().copies, 0, "there is no room for it any more");
 }
+
+/// A home remembers the last 65,536 names of objects that are gone, and the oldest one makes room: its name is as one
+/// that was never used.
+#[test]
+fn a_home_remembers_so_many_names_that_are_gone() {
+    const REMEMBERED: u64 = 65_536;
+    let mut all = machines(2);
+    let name = |key| Name::new(8, key);
+    let use_up = |all: &mut [Machine], key| {
+        all[1].value_begin(name(key), 8).expect("memory");
+        all[1].value_end(name(key), 1)?;
+        assert!(all[1].use_begin(name(key)).expect("a value").is_some());
+        all[1].use_end(name(key))
+    };
+    for key in 0..REMEMBERED {
+        use_up(&mut all, key).expect("a new name");
+    }
+    let again = all[1].use_begin(name(0)).expect_err("the oldest one that is remembered");
+    assert!(again.to_string().contains("8:0, which is gone"), "{again}");
+    let mut all = machines(2);
+    for key in 0..=REMEMBERED {
+        use_up(&mut all, key).expect("a new name");
+    }
+    assert!(all[0].use_begin(name(1)).expect("it is asked for").is_none());
+    assert!(all[1].use_begin(name(0)).expect("a name like any other").is_none(), "it waits");
+    // It may be written again, and is used up and remembered once more.
+    use_up(&mut all, 0).expect("forgotten");
+    let again = use_up(&mut all, 0).expect_err("a name is used once");
+    assert!(
+        again.to_string().contains("value 8:0, written by rank 1, was there before"),
+        "{again}"
+    );
+}

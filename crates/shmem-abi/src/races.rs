@@ -126,13 +126,20 @@ pub fn completed(s: &State) {
 }
 
 /// This PE may know now what others have done, and what they have seen of it: its puts may be complete.
+#[inline(always)]
 pub fn heard(s: &State) {
-    if let Some(races) = &s.races {
-        let mut known = races.known();
-        known.since_barrier.heard();
-        for pending in &mut known.pending {
-            pending.retain(|one| one.access == Access::GetNbi);
-        }
+    if s.checks {
+        note_heard(s);
+    }
+}
+
+#[cold]
+fn note_heard(s: &State) {
+    let Some(races) = &s.races else { return };
+    let mut known = races.known();
+    known.since_barrier.heard();
+    for pending in &mut known.pending {
+        pending.retain(|one| one.access == Access::GetNbi);
     }
 }
 

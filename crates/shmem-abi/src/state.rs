@@ -7,7 +7,7 @@ use crate::races::{self, Races};
 use crate::shared_static::Alias;
 use crate::types::{Ctx, DEFAULT, Name};
 use core::ffi::{c_int, c_long};
-use hpvm_abi::constants::MPI_Session;
+use hpvm_abi::constants::{MPI_Comm, MPI_Session};
 use hpvm_abi::onesided::{Attached, Key};
 use hpvm_model::{Holder, Table, fail, onesided, started};
 use hpvm_shmem::{Heap, Strided};
@@ -48,6 +48,8 @@ pub struct State {
     pub level: c_int,
     pub session: MPI_Session,
     pub world: Arc<TeamObject>,
+    /// The communicator of `world`, here too: a barrier waits for each load on the way to it.
+    pub world_comm: MPI_Comm,
     pub shared: Arc<TeamObject>,
     pub teams: Table<Arc<TeamObject>>,
     pub contexts: Table<Context>,
@@ -101,6 +103,7 @@ impl State {
             debug,
             level,
             session,
+            world_comm: world.comm,
             world,
             shared,
             teams: Table::new(),
@@ -207,11 +210,33 @@ impl State {
         }
     }
 
+    /// How many operations may be under way or have been: grows with each that is not complete when its call returns.
+    #[inline]
+    pub fn issued(&self) -> u64 {
+        // Relaxed: see `note`.
+        self.issued.load(Ordering::Relaxed)
+    }
+
+    /// Somebody waits for what has just been started.
+    #[cold]
+    pub fn hasten(&self, name: Name) {
+        // SAFETY: nothing is asked.
+        hpvm_model::done(name, unsafe { (onesided().hasten)() });
+    }
+
     /// Remote completion of all operations of this PE.
     #[inline(always)]
     pub fn quiet(&self, name: Name) {
         // SeqCst: stores to mapped memory come before whatever this PE then does or tells others.
         fence(Ordering::SeqCst);
+        self.complete(name);
+    }
+
+    /// The same before a barrier of MPI, whose stores and messages are what others hear next of this PE.
+    #[inline(always)]
+    pub fn complete(&self, name: Name) {
+        // Release: stores to mapped memory come before those of the barrier.
+        fence(Ordering::Release);
         // Acquire pairs with the release in `flush`.
         let done = self.completed.load(Ordering::Acquire);
         // Relaxed: see `note`.

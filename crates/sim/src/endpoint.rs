@@ -131,14 +131,17 @@ impl Packets for SimTransport {
             state.progress(self.rank);
         }
         // Fragments follow what has paid for them, whatever the budget.
-        let (mut delivered, mut fragments) = (0, 0);
-        while delivered < budget || self.state.borrow_mut().fragment_waits(self.rank) {
+        let (mut delivered, mut fragments, mut bytes) = (0, 0, 0);
+        while bytes < budget || self.state.borrow_mut().fragment_waits(self.rank) {
             let Some(packet) = self.state.borrow_mut().take(self.rank) else { break };
             sink(packet.src, packet.head, &packet.payload);
             self.state.borrow_mut().done_with(self.rank, &packet);
             match packet.follows {
                 true => fragments += 1,
-                false => delivered += 1,
+                false => {
+                    delivered += 1;
+                    bytes += 64 + packet.payload.len();
+                }
             }
             // A budget is a rough limit: now and then less comes than there is.
             if self.state.borrow_mut().stops_short() {

@@ -44,6 +44,12 @@ pub trait Fixture {
     /// formula that bounds its memory.
     fn bound(&self, size: u32) -> usize;
 
+    /// Most packets of no bytes that one poll delivers beyond its budget, because it finishes what it has begun: a
+    /// datagram, for example.
+    fn batch(&self) -> usize {
+        8
+    }
+
     /// Decides what the checks leave to chance, and is named when one fails.
     fn seed(&self) -> u64 {
         1

@@ -24,7 +24,7 @@ mod streams;
 pub use life::Life;
 pub use memory::{Holes, Memory};
 pub use packets::{Doorbell, Limits, Packets, Refused};
-pub use peer_memory::{PeerMemory, PeerMemoryError};
+pub use peer_memory::{Exposed, PeerMemory, PeerMemoryError};
 pub use segment::Segment;
 pub use streams::{Landing, Streamed, Streams};
 

@@ -27,6 +27,13 @@ impl From<io::Error> for PeerMemoryError {
     }
 }
 
+/// What a peer on another host needs to read memory that was exposed to it; only the transport knows what it means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exposed {
+    pub address: u64,
+    pub key: u64,
+}
+
 /// Access to the memory of other processes. A transport without it takes the defaults.
 ///
 /// The conformance suite checks that reads and writes copy exactly the bytes that they are to copy, or are
@@ -74,6 +81,52 @@ pub trait PeerMemory {
     ) -> Result<(), PeerMemoryError> {
         let _ = (dst, remote, local, len);
         Err(PeerMemoryError::NotPermitted)
+    }
+
+    /// True when long messages from and to `peer`, on another host, had better be read out of the sender's memory by a network
+    /// card (RDMA): the sender announces the message with what [`PeerMemory::expose`] says, and the receiver calls
+    /// [`PeerMemory::rdma_read`].
+    fn has_rdma(&self, peer: Rank) -> bool {
+        let _ = peer;
+        false
+    }
+
+    /// Lets `peer` read `len` bytes from `from` until [`PeerMemory::conceal`] is called with the same number, which no other
+    /// exposed memory of this process has. For the same number again the answer is the same. `None`: it can't be.
+    ///
+    /// # Safety
+    /// The memory is not freed before `conceal`.
+    unsafe fn expose(
+        &mut self,
+        peer: Rank,
+        number: u64,
+        from: *const u8,
+        len: u64,
+    ) -> Option<Exposed> {
+        let _ = (peer, number, from, len);
+        None
+    }
+
+    /// Nobody reads the memory of this number any more.
+    fn conceal(&mut self, number: u64) {
+        let _ = number;
+    }
+
+    /// Begins to read the first `len` bytes, at least one, of what `src` has exposed. False: it can't be now. Otherwise
+    /// [`Streams::streamed`](crate::Streams::streamed) tells the end under `cookie`, after a `poll` that returned more than 0:
+    /// [`Streamed::Read`](crate::Streamed::Read) or [`Streamed::NotRead`](crate::Streamed::NotRead). Never blocks.
+    ///
+    /// # Safety
+    /// `to` is valid for writes of `len` bytes until the end is told, and nobody else uses them.
+    unsafe fn rdma_read(
+        &mut self,
+        src: Rank,
+        exposed: Exposed,
+        (to, len): (*mut u8, u64),
+        cookie: u64,
+    ) -> bool {
+        let _ = (src, exposed, to, len, cookie);
+        false
     }
 
     /// The address in our own address space of `len` bytes at `remote` in the memory of `src`, if that is memory which `src`

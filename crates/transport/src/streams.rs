@@ -13,7 +13,7 @@ pub struct Landing {
     pub cookie: u64,
 }
 
-/// A stream whose memory the transport does not touch any more.
+/// A stream, or a read of a peer's memory, whose memory the transport does not touch any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Streamed {
     /// An incoming stream has arrived; the cookie of its [`Landing`].
@@ -21,6 +21,11 @@ pub enum Streamed {
     /// An outgoing stream does not need its memory any more; its number. All bytes have arrived, or the transport has copied
     /// those that it may have to send again.
     Gone(u64),
+    /// A read of exposed memory ([`PeerMemory::rdma_read`](crate::PeerMemory::rdma_read)) has ended; its cookie. All bytes
+    /// are there.
+    Read(u64),
+    /// The same, but it has failed. Nothing is written any more.
+    NotRead(u64),
 }
 
 /// Streams beside the packets. A transport without them takes the defaults.

@@ -34,7 +34,7 @@ counters! {
     bytes_sent,
     /// Packets received.
     packets_received,
-    /// Bytes read straight from a peer's memory (single copy).
+    /// Bytes read straight from a peer's memory (single copy, or RDMA by libfabric).
     peer_bytes_read,
     /// Bytes written straight to a peer's memory, to help a receiver that pulls.
     peer_bytes_written,

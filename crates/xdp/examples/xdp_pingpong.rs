@@ -92,8 +92,9 @@ fn main() {
         Queue::open(&interface, 1, wish, &mut netlink).unwrap_or_else(|why| panic!("{}", why.text))
     });
     let xdp = queue.as_mut().map(|queue| {
-        eprintln!("{}; {}", queue.mode.text(), queue.why);
-        let device = Device::alone(queue, &interface, PORT).expect("a device");
+        let device =
+            Device::alone(queue, &interface, PORT).unwrap_or_else(|why| panic!("{}", why.text));
+        eprintln!("{}", device.mode.text());
         Xdp::new(vec![device], PORT, Some(own)).expect("netlink")
     });
     let mut end = End { xdp, socket, start: Instant::now() };

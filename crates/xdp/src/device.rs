@@ -1,6 +1,6 @@
 //! One network interface that frames pass, as a process without privileges has it.
 
-use crate::open::{Handed, Queue};
+use crate::open::{Handed, Queue, Refusal, explain};
 use crate::socket::Xsk;
 use crate::umem::{Shares, Umem};
 use std::io;
@@ -44,29 +44,38 @@ pub struct Device {
 }
 
 impl Device {
-    /// Uses what has been handed over for the process of this local rank, of so many.
+    /// Maps what has been handed over for the process of this local rank, of so many. It can be used once it is bound.
     ///
     /// # Errors
     /// It is not that, or the system refuses.
     pub fn new(
         index: u32,
-        mode: Mode,
         handed: Handed,
         (local_rank, local_size): (u32, u32),
     ) -> io::Result<Device> {
-        let Handed { socket, memory } = handed;
+        let Handed { socket, first, memory } = handed;
         let shares = Shares::new(local_size).filter(|shares| local_rank < shares.local_size);
         let umem = Umem::map(shares.ok_or(io::ErrorKind::InvalidInput)?, memory)?;
-        let xsk = Xsk::new(socket, umem, local_rank, mode == Mode::ZeroCopy)?;
-        Ok(Device { index, mode, xsk })
+        let xsk = Xsk::new(socket, &first, umem, local_rank)?;
+        Ok(Device { index, mode: Mode::Generic, xsk })
     }
 
-    /// The device of the only process of a queue that this one has opened itself.
+    /// It is bound, in this mode.
+    pub fn set_bound(&mut self, mode: Mode) {
+        self.mode = mode;
+        self.xsk.zero_copy = mode == Mode::ZeroCopy;
+    }
+
+    /// The device of the only process of a queue that this one has opened itself, bound.
     ///
     /// # Errors
     /// The system refuses.
-    pub fn alone(queue: &mut Queue, interface: &Interface, port: u16) -> io::Result<Device> {
-        let handed = queue.hand_over(0, port, interface.addresses.iter().copied())?;
-        Device::new(interface.index, queue.mode, handed, (0, 1))
+    pub fn alone(queue: &mut Queue, interface: &Interface, port: u16) -> Result<Device, Refusal> {
+        let failed = |error: io::Error| explain(&interface.name, &error);
+        let handed = queue.hand_over(0).map_err(failed)?;
+        let mut device = Device::new(interface.index, handed, (0, 1)).map_err(failed)?;
+        device.set_bound(queue.bind()?.0);
+        queue.take(0, port, interface.addresses.iter().copied()).map_err(failed)?;
+        Ok(device)
     }
 }

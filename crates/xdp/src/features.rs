@@ -69,8 +69,8 @@ pub fn expected(name: &str, index: u32) -> Result<(Mode, String), Refusal> {
         Ok(known) if known & ZERO_COPY == 0 => {
             (Mode::Native, "its driver has no zero-copy".to_owned())
         }
-        // A kernel that does not tell.
-        _ => (Mode::ZeroCopy, String::new()),
+        Ok(_) => (Mode::ZeroCopy, String::new()),
+        Err(_) => (Mode::ZeroCopy, "or what its driver has: this kernel does not tell".to_owned()),
     })
 }
 

@@ -2,7 +2,7 @@
 //! and ends when the last process has closed its connection, however it ends.
 
 use crate::device::{Device, Interface};
-use crate::message::{Answer, Request, parse_answers, receive};
+use crate::message::{Answer, MAPPED, Request, parse_answers, receive};
 use crate::open::{Handed, Refusal, Why, Wish};
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -143,7 +143,8 @@ pub struct Granted {
 }
 
 impl Helper {
-    /// Asks for these interfaces, for the process that has `local_rank` of so many and the bound socket `udp`.
+    /// Asks for these interfaces, for the process that has `local_rank` of so many and the bound socket `udp`. Blocks until all of
+    /// them have asked, or for a while.
     ///
     /// # Errors
     /// None can be used.
@@ -154,50 +155,89 @@ impl Helper {
         interfaces: &[Interface],
         udp: BorrowedFd<'_>,
     ) -> Result<Granted, Refusal> {
-        let failed = |error: io::Error| impossible(format!("asking hpvm-xdp: {error}"));
-        let stream = self.stream;
         let indices = interfaces.iter().map(|interface| interface.index).collect();
         let request = Request { local_rank, local_size, wish, interfaces: indices };
-        hpvm_os::send(&stream, &request.bytes(), &[udp]).map_err(failed)?;
-        let (bytes, descriptors) = receive(&stream).map_err(failed)?;
-        let answers = parse_answers(&bytes).ok_or_else(|| {
-            impossible("hpvm-xdp has given no answer, or one of another version".to_owned())
-        })?;
+        hpvm_os::send(&self.stream, &request.bytes(), &[udp]).map_err(silent)?;
+        let (answers, descriptors) = self.answers()?;
+        let mut outcome = Outcome::default();
+        let mut mapped = Vec::new();
         let mut descriptors = descriptors.into_iter();
-        let (mut devices, mut words, mut refusals) = (Vec::new(), Vec::new(), Vec::new());
         for (interface, answer) in interfaces.iter().zip(answers) {
-            let Interface { name, index, .. } = interface;
             match answer {
-                Answer::Refused(refusal) => {
-                    words.push(refusal.text.clone());
-                    refusals.push(refusal);
+                Answer::Refused(refusal) => outcome.refused(refusal),
+                Answer::HandedOver => {
+                    let mut next = || descriptors.next().ok_or_else(odd);
+                    let handed = Handed { socket: next()?, first: next()?, memory: next()? };
+                    let device = Device::new(interface.index, handed, (local_rank, local_size));
+                    let name = &interface.name;
+                    let failed = |error| impossible(format!("mapping rings of {name}: {error}"));
+                    mapped.push((name, device.map_err(failed)?));
                 }
-                Answer::Open(mode, why) => {
-                    let (Some(socket), Some(memory)) = (descriptors.next(), descriptors.next())
-                    else {
-                        return Err(impossible(
-                            "hpvm-xdp has not handed over what it says".to_owned(),
-                        ));
-                    };
-                    let device = Device::new(
-                        *index,
-                        mode,
-                        Handed { socket, memory },
-                        (local_rank, local_size),
-                    );
-                    devices.push(device.map_err(|e| impossible(format!("interface {name}: {e}")))?);
-                    let and = if why.is_empty() { "" } else { "; " };
-                    words.push(format!("{name}: {}{and}{why}", mode.text()));
-                }
+                Answer::Open(..) => return Err(odd()),
             }
         }
-        if !devices.is_empty() {
-            return Ok(Granted { devices, words, connection: stream.into() });
+        if mapped.is_empty() {
+            return Err(outcome.refusal());
         }
-        words.dedup();
+        hpvm_os::send(&self.stream, &MAPPED, &[]).map_err(silent)?;
+        let (answers, _) = self.answers()?;
+        if answers.len() != mapped.len() {
+            return Err(odd());
+        }
+        for ((name, mut device), answer) in mapped.into_iter().zip(answers) {
+            match answer {
+                Answer::Refused(refusal) => outcome.refused(refusal),
+                Answer::Open(mode, why) => {
+                    device.set_bound(mode);
+                    outcome.devices.push(device);
+                    let and = if why.is_empty() { "" } else { "; " };
+                    outcome.words.push(format!("{name}: {}{and}{why}", mode.text()));
+                }
+                Answer::HandedOver => return Err(odd()),
+            }
+        }
+        if outcome.devices.is_empty() {
+            return Err(outcome.refusal());
+        }
+        let Outcome { devices, words, .. } = outcome;
+        Ok(Granted { devices, words, connection: self.stream.into() })
+    }
+
+    fn answers(&self) -> Result<(Vec<Answer>, Vec<OwnedFd>), Refusal> {
+        let (bytes, descriptors) = receive(&self.stream).map_err(silent)?;
+        Ok((parse_answers(&bytes).ok_or_else(odd)?, descriptors))
+    }
+}
+
+fn silent(error: io::Error) -> Refusal {
+    impossible(format!("asking hpvm-xdp: {error}"))
+}
+
+fn odd() -> Refusal {
+    impossible("hpvm-xdp has given no answer, or one of another version".to_owned())
+}
+
+/// What has come of a request so far.
+#[derive(Default)]
+struct Outcome {
+    devices: Vec<Device>,
+    words: Vec<String>,
+    refusals: Vec<Refusal>,
+}
+
+impl Outcome {
+    fn refused(&mut self, refusal: Refusal) {
+        self.words.push(refusal.text.clone());
+        self.refusals.push(refusal);
+    }
+
+    /// Why there is no device.
+    fn refusal(mut self) -> Refusal {
+        self.words.dedup();
         // The reason that can be mended before the others.
-        let why = refusals.iter().map(|refusal| refusal.why).min().unwrap_or(Why::Impossible);
+        let why = self.refusals.iter().map(|refusal| refusal.why).min();
         let none = || "there is no interface of Ethernet".to_owned();
-        Err(Refusal { why, text: if words.is_empty() { none() } else { words.join("; ") } })
+        let text = if self.words.is_empty() { none() } else { self.words.join("; ") };
+        Refusal { why: why.unwrap_or(Why::Impossible), text }
     }
 }

@@ -1,5 +1,6 @@
-//! What a process of a job and the helper that opens XSKs for it say to each other: one message each way over a Unix
-//! socket, with descriptors.
+//! What a process of a job and the helper that opens XSKs for it say to each other over a Unix socket: a request, and answers with
+//! descriptors; when the process has mapped what they lead to, that it has; and how each interface is used. The kernel has rings
+//! mapped before their sockets are bound (until Linux 6.5), and the sockets of a queue are bound together.
 
 use crate::device::Mode;
 use crate::open::{Refusal, Why, Wish};
@@ -9,11 +10,13 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 /// Changes with every change of the messages or of what is handed over: a helper of another installation may answer.
-const MAGIC: [u8; 8] = *b"hpvmxdp1";
+const MAGIC: [u8; 8] = *b"hpvmxdp2";
 /// Interfaces in one request.
 pub const MOST_INTERFACES: usize = 32;
 /// Descriptors for each of them.
-const DESCRIPTORS: usize = 2;
+const DESCRIPTORS: usize = 3;
+/// What a process says when it has mapped everything.
+pub const MAPPED: [u8; 8] = *b"hpvmmap2";
 /// Longest message.
 const MESSAGE_BYTES_MAX: usize = 16 << 10;
 /// Longest reason that is told.
@@ -34,7 +37,9 @@ pub struct Request {
 /// The answer for one interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The next descriptors are for it. Also why the mode is none of the better ones.
+    /// The next descriptors are for it.
+    HandedOver,
+    /// It is used in this mode. Also why that is none of the better ones.
     Open(Mode, String),
     Refused(Refusal),
 }
@@ -109,8 +114,9 @@ pub fn answers(all: &[Answer]) -> Vec<u8> {
     let mut out = MAGIC.to_vec();
     for answer in all {
         let (kind, number, text) = match answer {
-            Answer::Open(mode, why) => (0, number(&MODES, mode), why),
-            Answer::Refused(refusal) => (1, number(&REASONS, &refusal.why), &refusal.text),
+            Answer::Open(mode, why) => (0, number(&MODES, mode), why.as_str()),
+            Answer::Refused(refusal) => (1, number(&REASONS, &refusal.why), refusal.text.as_str()),
+            Answer::HandedOver => (2, 0, ""),
         };
         let text = &text.as_bytes()[..text.len().min(LONGEST_TEXT)];
         out.extend([kind, number]);
@@ -135,6 +141,7 @@ pub fn parse_answers(bytes: &[u8]) -> Option<Vec<Answer>> {
         all.push(match kind {
             0 => Answer::Open(*MODES.get(usize::from(mode))?, text),
             1 => Answer::Refused(Refusal { why: *REASONS.get(usize::from(mode))?, text }),
+            2 => Answer::HandedOver,
             _ => return None,
         });
     }
@@ -166,7 +173,8 @@ mod tests {
 
     fn some_answers() -> Vec<Answer> {
         let refusal = Refusal { why: Why::Taken, text: "somebody – else".to_owned() };
-        vec![Answer::Open(Mode::Native, "no zero-copy".to_owned()), Answer::Refused(refusal)]
+        let open = Answer::Open(Mode::Native, "no zero-copy".to_owned());
+        vec![Answer::HandedOver, open, Answer::Refused(refusal)]
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::device::{Interface, Mode};
 use crate::features::SLOW_VETH;
 use crate::netlink::Netlink;
 use crate::program::{KEY, key, program};
-use crate::socket::{may_open, open_all};
+use crate::socket::{bind_all, may_open, open_all};
 use crate::umem::{Shares, Umem};
 use std::io;
 use std::net::IpAddr;
@@ -54,21 +54,30 @@ impl Wish {
         Wish { best: Mode::ZeroCopy, worst: Mode::Generic, patience: Duration::from_secs(1) };
 }
 
-/// An interface with our program and XSKs. The program goes with it, also where processes still have XSKs.
+/// The XSKs of all processes of a host at one interface, and our program there. The program goes with it, also where processes
+/// still have XSKs.
 pub struct Queue {
-    pub mode: Mode,
-    /// Why the mode is none of the better ones; empty for the best.
-    pub why: String,
+    interface: Interface,
+    /// The modes that are tried, the best first, and why none before them.
+    modes: Vec<Mode>,
+    why: String,
+    patience: Duration,
     memory: OwnedFd,
+    /// Until they are bound.
+    sockets: Vec<OwnedFd>,
+    handed: Vec<bool>,
     endpoints: Map,
-    sockets: Vec<Option<OwnedFd>>,
-    _table: Map,
-    _link: Link,
+    table: Map,
+    program: Program,
+    /// The program at its place, in this mode.
+    attached: Option<(Mode, Link)>,
 }
 
 /// What one process is given: with these descriptors it needs no privileges.
 pub struct Handed {
     pub socket: OwnedFd,
+    /// The socket of local rank 0, which has the rings of the memory.
+    pub first: OwnedFd,
     pub memory: OwnedFd,
 }
 
@@ -108,30 +117,15 @@ fn load(endpoints: &Map, table: &Map) -> io::Result<Program> {
     Program::load(&form(true), true).or_else(|_| Program::load(&form(false), false))
 }
 
-fn open_once(interface: u32, mode: Mode, shares: Shares) -> io::Result<Queue> {
-    let endpoints = Map::table(KEY, shares.local_size * ADDRESSES)?;
-    let table = Map::sockets(shares.local_size)?;
-    let program = load(&endpoints, &table)?;
-    let flag = if mode == Mode::Generic { bpf::GENERIC } else { bpf::NATIVE };
-    let link = program.attach(interface, flag)?;
-    let umem = Umem::new(shares)?;
-    let sockets = open_all((interface, QUEUE), &umem, mode == Mode::ZeroCopy)?;
-    for (local_rank, socket) in (0u32..).zip(&sockets) {
-        table.set(&local_rank.to_ne_bytes(), socket.as_raw_fd() as u32)?;
-    }
-    let (memory, sockets) = (umem.memory()?, sockets.into_iter().map(Some).collect());
-    Ok(Queue { mode, why: String::new(), memory, endpoints, sockets, _table: table, _link: link })
-}
-
-/// As `open_once`, but waits for the program of a job that has ended.
-fn open_free(interface: u32, mode: Mode, shares: Shares, patience: Duration) -> io::Result<Queue> {
+/// Does it again while the program or the socket of a job that has ended is in the way.
+fn when_free<T>(patience: Duration, mut work: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     let end = Instant::now() + patience;
     loop {
-        match open_once(interface, mode, shares) {
+        match work() {
             Err(error) if is_taken(&error) && Instant::now() < end => {
                 std::thread::sleep(POLL_INTERVAL);
             }
-            opened => return opened,
+            result => return result,
         }
     }
 }
@@ -160,10 +154,10 @@ pub fn copies(name: &str, why: &str) -> Refusal {
 }
 
 impl Queue {
-    /// Attaches the program and opens the sockets of so many processes, in the best mode that works and is wanted.
+    /// Opens the sockets of so many processes. The interface is not touched yet.
     ///
     /// # Errors
-    /// None does.
+    /// It can't be used.
     pub fn open(
         interface: &Interface,
         local_size: u32,
@@ -171,45 +165,115 @@ impl Queue {
         netlink: &mut Netlink,
     ) -> Result<Queue, Refusal> {
         let (name, index) = (&interface.name, interface.index);
+        let failed = |error: io::Error| explain(name, &error);
         let impossible = |text| Refusal { why: Why::Impossible, text };
-        let link = netlink.link(index).map_err(|error| explain(name, &error))?;
+        let link = netlink.link(index).map_err(failed)?;
         if !link.ethernet {
             return Err(impossible(format!("interface {name} is none of Ethernet")));
         }
         let shares = Shares::new(local_size).ok_or_else(|| {
             impossible(format!("{local_size} processes of a host can't share an interface"))
         })?;
-        let (modes, mut why) = modes(interface, wish, link.veth)?;
-        for mode in modes {
-            match open_free(index, mode, shares, wish.patience) {
-                Ok(queue) => return Ok(Queue { why, ..queue }),
-                Err(error) if is_forbidden(&error) || is_taken(&error) => {
-                    return Err(explain(name, &error));
-                }
-                Err(error) if mode == Mode::Generic => return Err(explain(name, &error)),
-                Err(error) => why = format!("no {}: {error}", mode.text()),
-            }
-        }
-        Err(copies(name, &why))
+        let (modes, why) = modes(interface, wish, link.veth)?;
+        let endpoints = Map::table(KEY, local_size * ADDRESSES).map_err(failed)?;
+        let table = Map::sockets(local_size).map_err(failed)?;
+        let program = load(&endpoints, &table).map_err(failed)?;
+        let umem = Umem::new(shares).map_err(failed)?;
+        let sockets = open_all(&umem).map_err(failed)?;
+        Ok(Queue {
+            interface: interface.clone(),
+            modes,
+            why,
+            patience: wish.patience,
+            memory: umem.memory().map_err(failed)?,
+            handed: vec![false; sockets.len()],
+            sockets,
+            endpoints,
+            table,
+            program,
+            attached: None,
+        })
     }
 
-    /// Lets the process of a local rank take what comes for `port` at these addresses. Once for each local rank.
+    /// The descriptors for the process of a local rank, to be mapped before they are bound. Once for each.
     ///
     /// # Errors
-    /// The local rank is taken, or the system refuses.
-    pub fn hand_over(
-        &mut self,
+    /// The local rank has them, or they are bound, or the system refuses.
+    pub fn hand_over(&mut self, local_rank: u32) -> io::Result<Handed> {
+        let at = local_rank as usize;
+        let (Some(socket), Some(first), Some(false)) =
+            (self.sockets.get(at), self.sockets.first(), self.handed.get(at))
+        else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let handed = Handed {
+            socket: socket.try_clone()?,
+            first: first.try_clone()?,
+            memory: self.memory.try_clone()?,
+        };
+        self.handed[at] = true;
+        Ok(handed)
+    }
+
+    /// Attaches the program and binds the sockets, once, in the best mode that works and is wanted. Also says why in none that is better;
+    /// empty for the best.
+    ///
+    /// # Errors
+    /// None does.
+    pub fn bind(&mut self) -> Result<(Mode, String), Refusal> {
+        let name = self.interface.name.clone();
+        for mode in self.modes.clone() {
+            let error = match self.bind_as(mode) {
+                Ok(()) => return Ok((mode, self.why.clone())),
+                Err(error) => error,
+            };
+            if is_forbidden(&error) || is_taken(&error) || mode == Mode::Generic {
+                self.attached = None;
+                return Err(explain(&name, &error));
+            }
+            self.why = format!("no {}: {error}", mode.text());
+        }
+        self.attached = None;
+        Err(copies(&name, &self.why))
+    }
+
+    fn bind_as(&mut self, mode: Mode) -> io::Result<()> {
+        let (index, patience) = (self.interface.index, self.patience);
+        let is_generic = |mode| mode == Mode::Generic;
+        // With and without copies it is attached in the same way.
+        let link = match self.attached.take() {
+            Some((before, link)) if is_generic(before) == is_generic(mode) => link,
+            other => {
+                drop(other);
+                let flag = if is_generic(mode) { bpf::GENERIC } else { bpf::NATIVE };
+                when_free(patience, || self.program.attach(index, flag))?
+            }
+        };
+        self.attached = Some((mode, link));
+        let zero_copy = mode == Mode::ZeroCopy;
+        when_free(patience, || bind_all(&self.sockets, (index, QUEUE), zero_copy))?;
+        for (local_rank, socket) in (0u32..).zip(&self.sockets) {
+            self.table.set(&local_rank.to_ne_bytes(), socket.as_raw_fd() as u32)?;
+        }
+        // From now on they live as long as their processes.
+        self.sockets.clear();
+        Ok(())
+    }
+
+    /// Lets the process of a local rank take what comes for `port` at these addresses, once the sockets are bound.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub fn take(
+        &self,
         local_rank: u32,
         port: u16,
         addresses: impl Iterator<Item = IpAddr>,
-    ) -> io::Result<Handed> {
-        let socket = self.sockets.get_mut(local_rank as usize).and_then(Option::take);
-        let socket = socket.ok_or(io::ErrorKind::InvalidInput)?;
-        let memory = self.memory.try_clone()?;
+    ) -> io::Result<()> {
         for address in addresses.take(ADDRESSES as usize) {
             self.endpoints.set(&key(address, port, QUEUE), local_rank)?;
         }
-        Ok(Handed { socket, memory })
+        Ok(())
     }
 
     /// What comes for `port` is the kernel's again.

@@ -5,8 +5,8 @@
 //! shown: while a process can take what comes for a port, nobody else can have that port. When the helper is killed, the program
 //! goes, and everything comes by UDP.
 
-use crate::device::Interface;
-use crate::message::{Answer, MOST_INTERFACES, Request, answers, receive};
+use crate::device::{Interface, Mode};
+use crate::message::{Answer, MAPPED, MOST_INTERFACES, Request, answers, receive};
 use crate::netlink::Netlink;
 use crate::open::{Handed, Queue, Refusal, Why, explain};
 use std::ffi::CStr;
@@ -18,6 +18,9 @@ use std::time::{Duration, Instant};
 
 /// How long a message may take to come whole, and how long the first process is waited for, which is connected already.
 const SILENCE: Duration = Duration::from_secs(5);
+/// How long the processes of the host are waited for which have not mapped their sockets yet, since the first has asked: less than
+/// a process waits for an answer.
+const STRAGGLERS: Duration = Duration::from_secs(10);
 /// The namespace of a socket, as a descriptor.
 const SIOCGSKNS: libc::Ioctl = 0x894C;
 
@@ -29,15 +32,22 @@ pub fn serve(listener: &UnixListener) -> io::Result<()> {
     let mut opened = Opened::default();
     let mut clients: Vec<Client> = Vec::new();
     loop {
-        let patience = clients.is_empty().then_some(SILENCE);
+        let patience = match clients.is_empty() {
+            true => Some(SILENCE),
+            false => opened.patience(),
+        };
         let streams = clients.iter().map(|client| client.stream.as_fd());
         let ready = wait([listener.as_fd()].into_iter().chain(streams), patience)?;
         for index in (0..clients.len()).rev().filter(|index| ready[index + 1]) {
-            // A process says one thing. After that, its end is all that is to be read.
-            let client = &mut clients[index];
-            let stays = client.asked.is_none() && opened.answer(client).is_ok();
-            if !stays {
-                opened.withdraw(&clients.swap_remove(index));
+            if opened.hear(&mut clients[index]).is_err() {
+                opened.forget(&clients.swap_remove(index));
+            }
+        }
+        if opened.is_time_to_bind(&clients) {
+            opened.bind();
+            for client in &clients {
+                // Whoever has gone is heard of by its connection.
+                let _ = opened.tell(client);
             }
         }
         if ready[0] {
@@ -76,8 +86,19 @@ fn own_user() -> u32 {
 /// A process that is connected.
 struct Client {
     stream: UnixStream,
-    /// Of one that has been answered: its port, and the socket that it has shown, so that the port stays its own.
-    asked: Option<(Option<Port>, Option<OwnedFd>)>,
+    asked: Option<Asked>,
+}
+
+/// What a process has asked for and got.
+struct Asked {
+    local_rank: u32,
+    port: Option<Port>,
+    /// The socket that it has shown, so that the port stays its own.
+    _shown: Option<OwnedFd>,
+    /// The interfaces whose sockets it has.
+    interfaces: Vec<u32>,
+    /// It has mapped them.
+    mapped: bool,
 }
 
 /// What has been opened, at the first request.
@@ -85,10 +106,33 @@ struct Client {
 struct Opened {
     local_size: u32,
     queues: Vec<(Interface, Result<Queue, Refusal>)>,
+    /// When sockets are bound whoever has mapped them; `None` before there are any.
+    deadline: Option<Instant>,
+    /// How each interface is used, once the sockets are bound.
+    bound: Option<Vec<Result<(Mode, String), Refusal>>>,
+    /// Processes that have asked and gone before that.
+    gone: u32,
 }
 
 impl Opened {
-    /// Reads a request and answers it. Who has gone meanwhile needs no answer, and who speaks otherwise gets none.
+    /// How long others are waited for: for ever once everything is bound.
+    fn patience(&self) -> Option<Duration> {
+        let deadline = self.deadline.filter(|_| self.bound.is_none())?;
+        Some(deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Reads what a process says. An error is the end of it: it has gone, or speaks otherwise.
+    fn hear(&mut self, client: &mut Client) -> io::Result<()> {
+        let Some(asked) = &mut client.asked else { return self.answer(client) };
+        let (bytes, _) = receive(&client.stream)?;
+        if asked.mapped || bytes != MAPPED {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        asked.mapped = true;
+        self.tell(client)
+    }
+
+    /// Reads a request and answers it.
     fn answer(&mut self, client: &mut Client) -> io::Result<()> {
         let (bytes, descriptors) = receive(&client.stream)?;
         let request = Request::parse(&bytes).ok_or(io::ErrorKind::InvalidData)?;
@@ -100,24 +144,27 @@ impl Opened {
             Some(socket) => Port::of(socket, own_user()),
             None => Err("no socket came with the request".to_owned()),
         };
-        let mut given = Vec::new();
-        let mut all = Vec::new();
+        let (mut given, mut interfaces, mut all) = (Vec::new(), Vec::new(), Vec::new());
         for index in &request.interfaces {
-            all.push(match self.one(&request, *index, &port) {
-                Ok((answer, handed)) => {
-                    given.extend([handed.socket, handed.memory]);
-                    answer
+            all.push(match self.hand_over(&request, *index, &port) {
+                Ok(handed) => {
+                    given.extend([handed.socket, handed.first, handed.memory]);
+                    interfaces.push(*index);
+                    Answer::HandedOver
                 }
                 Err(refusal) => Answer::Refused(refusal),
             });
         }
-        client.asked = Some((port.ok(), socket));
+        let local_rank = request.local_rank;
+        let port = port.ok();
+        client.asked = Some(Asked { local_rank, port, _shown: socket, interfaces, mapped: false });
         let given: Vec<_> = given.iter().map(AsFd::as_fd).collect();
         hpvm_os::send(&client.stream, &answers(&all), &given).map(|_| ())
     }
 
     fn open(&mut self, request: &Request) {
         self.local_size = request.local_size;
+        self.deadline = Some(Instant::now() + STRAGGLERS);
         let mut netlink = Netlink::new().map_err(|error| explain("(any)", &error));
         for index in request.interfaces.iter().take(MOST_INTERFACES) {
             let addresses = addresses(*index).unwrap_or_default();
@@ -130,13 +177,13 @@ impl Opened {
         }
     }
 
-    /// Hands one interface over.
-    fn one(
+    /// Hands the sockets of one interface over.
+    fn hand_over(
         &mut self,
         request: &Request,
         index: u32,
         port: &Result<Port, String>,
-    ) -> Result<(Answer, Handed), Refusal> {
+    ) -> Result<Handed, Refusal> {
         let impossible = |text| Refusal { why: Why::Impossible, text };
         let found = self.queues.iter_mut().find(|(interface, _)| interface.index == index);
         let Some((interface, queue)) = found.filter(|_| request.local_size == self.local_size)
@@ -145,15 +192,61 @@ impl Opened {
             return Err(impossible(text.to_owned()));
         };
         let queue = queue.as_mut().map_err(|refusal| refusal.clone())?;
-        let port = port.as_ref().map_err(|text| impossible(text.clone()))?;
-        let handed = queue.hand_over(request.local_rank, port.number, port.of_interface(interface));
-        let handed = handed.map_err(|error| explain(&interface.name, &error))?;
-        Ok((Answer::Open(queue.mode, queue.why.clone()), handed))
+        port.as_ref().map_err(|text| impossible(text.clone()))?;
+        queue.hand_over(request.local_rank).map_err(|error| explain(&interface.name, &error))
+    }
+
+    /// All processes of the host have mapped what they were given, or have gone, or have had their time.
+    fn is_time_to_bind(&self, clients: &[Client]) -> bool {
+        let Some(deadline) = self.deadline.filter(|_| self.bound.is_none()) else { return false };
+        let asked = clients.iter().filter_map(|client| client.asked.as_ref());
+        // Whoever was refused everything maps nothing.
+        let done = asked.filter(|asked| asked.mapped || asked.interfaces.is_empty()).count();
+        done as u32 + self.gone >= self.local_size || Instant::now() >= deadline
+    }
+
+    fn bind(&mut self) {
+        let bind = |(_, queue): &mut (_, Result<Queue, Refusal>)| match queue {
+            Ok(queue) => queue.bind(),
+            Err(refusal) => Err(refusal.clone()),
+        };
+        self.bound = Some(self.queues.iter_mut().map(bind).collect());
+    }
+
+    /// Lets a process take what comes for its port and tells it how each of its interfaces is used, once that is known and it has
+    /// mapped them.
+    fn tell(&self, client: &Client) -> io::Result<()> {
+        let (Some(bound), Some(asked)) = (&self.bound, &client.asked) else { return Ok(()) };
+        if !asked.mapped {
+            return Ok(());
+        }
+        let mut all = Vec::new();
+        for ((interface, queue), bound) in self.queues.iter().zip(bound) {
+            if !asked.interfaces.contains(&interface.index) {
+                continue;
+            }
+            all.push(match (queue, bound, asked.port) {
+                (Ok(queue), Ok((mode, why)), Some(port)) => {
+                    let addresses = port.of_interface(interface);
+                    match queue.take(asked.local_rank, port.number, addresses) {
+                        Ok(()) => Answer::Open(*mode, why.clone()),
+                        Err(error) => Answer::Refused(explain(&interface.name, &error)),
+                    }
+                }
+                (_, Err(refusal), _) | (Err(refusal), ..) => Answer::Refused(refusal.clone()),
+                (.., None) => return Err(io::ErrorKind::InvalidData.into()),
+            });
+        }
+        hpvm_os::send(&client.stream, &answers(&all), &[]).map(|_| ())
     }
 
     /// A process has gone: its port will be free.
-    fn withdraw(&mut self, client: &Client) {
-        let Some((Some(port), _)) = &client.asked else { return };
+    fn forget(&mut self, client: &Client) {
+        let Some(asked) = &client.asked else { return };
+        if self.bound.is_none() {
+            self.gone += 1;
+        }
+        let Some(port) = &asked.port else { return };
         for (interface, queue) in &self.queues {
             if let Ok(queue) = queue {
                 queue.withdraw(port.number, port.of_interface(interface));

@@ -150,16 +150,13 @@ fn bind(fd: &OwnedFd, (interface, queue): (u32, u32), flags: u16, with: RawFd) -
     }
 }
 
-/// Opens an XSK for each process that has a share of `umem`, at a queue of an interface. `zero_copy`: only if the driver can
-/// do without copies. A queue has one memory and one pair of rings for its frames, which the kernel gives to nobody else.
+/// Opens an XSK for each process that has a share of `umem`, with its rings; none is bound yet. A queue has one memory and one
+/// pair of rings for its frames, which are mapped by the first of these sockets: before Linux 6.5 only as long as it is not
+/// bound, and the others' own rings as long as those are not.
 ///
 /// # Errors
 /// The system refuses.
-pub fn open_all(
-    (interface, queue): (u32, u32),
-    umem: &Umem,
-    zero_copy: bool,
-) -> io::Result<Vec<OwnedFd>> {
+pub fn open_all(umem: &Umem) -> io::Result<Vec<OwnedFd>> {
     let (first, shares) = (socket()?, umem.shares());
     let register = libc::xdp_umem_reg {
         addr: umem.address(),
@@ -181,29 +178,45 @@ pub fn open_all(
         let fill = unsafe { Fill::new(parts) };
         umem.to_fill().for_each(|frame| _ = fill.give(frame));
     }
-    let copies = if zero_copy { libc::XDP_ZEROCOPY } else { libc::XDP_COPY };
-    bind(&first, (interface, queue), copies | libc::XDP_USE_NEED_WAKEUP, 0)?;
     let mut all = vec![first];
     for _ in 1..shares.local_size {
         let next = socket()?;
         own_rings(&next, shares)?;
-        bind(&next, (interface, queue), libc::XDP_SHARED_UMEM, all[0].as_raw_fd())?;
         all.push(next);
     }
     Ok(all)
 }
 
+/// Binds the XSKs of all processes to a queue of an interface. `zero_copy`: only if the driver can do without copies. Nothing
+/// has changed when the first can't be bound.
+///
+/// # Errors
+/// The system refuses.
+pub fn bind_all(
+    all: &[OwnedFd],
+    (interface, queue): (u32, u32),
+    zero_copy: bool,
+) -> io::Result<()> {
+    let Some((first, others)) = all.split_first() else { return Ok(()) };
+    let copies = if zero_copy { libc::XDP_ZEROCOPY } else { libc::XDP_COPY };
+    bind(first, (interface, queue), copies | libc::XDP_USE_NEED_WAKEUP, 0)?;
+    others.iter().try_for_each(|next| {
+        bind(next, (interface, queue), libc::XDP_SHARED_UMEM, first.as_raw_fd())
+    })
+}
+
 impl Xsk {
-    /// Uses an XSK that was opened for the process that has this local rank.
+    /// Uses an XSK that was opened for the process that has this local rank, and is not bound yet. `first`: that of local rank 0,
+    /// by which the rings for everybody's frames are mapped.
     ///
     /// # Errors
     /// It is none, or the system refuses.
-    pub fn new(fd: OwnedFd, umem: Umem, local_rank: u32, zero_copy: bool) -> io::Result<Xsk> {
+    pub fn new(fd: OwnedFd, first: &OwnedFd, umem: Umem, local_rank: u32) -> io::Result<Xsk> {
         let (at, shares) = (offsets(&fd)?, umem.shares());
         let (filled, completed) = (shares.fill_entries(), shares.completion_entries());
-        let (fill_map, fill) = map(&fd, &at.fr, filled, libc::XDP_UMEM_PGOFF_FILL_RING)?;
+        let (fill_map, fill) = map(first, &at.fr, filled, libc::XDP_UMEM_PGOFF_FILL_RING)?;
         let (completion_map, completion) =
-            map(&fd, &at.cr, completed, libc::XDP_UMEM_PGOFF_COMPLETION_RING)?;
+            map(first, &at.cr, completed, libc::XDP_UMEM_PGOFF_COMPLETION_RING)?;
         let (receive_map, receive) =
             map(&fd, &at.rx, shares.receive, libc::XDP_PGOFF_RX_RING as u64)?;
         let (transmit_map, transmit) =
@@ -220,7 +233,7 @@ impl Xsk {
             completion,
             free: umem.to_send_from(local_rank).collect(),
             spent: Vec::with_capacity(SPENT),
-            zero_copy,
+            zero_copy: false,
             pending: false,
             fd,
             _mappings: [fill_map, completion_map, receive_map, transmit_map],

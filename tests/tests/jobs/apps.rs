@@ -103,6 +103,11 @@ fn md_gives_the_published_figures() {
 }
 
 #[test]
+fn poisson_is_of_second_order() {
+    checks_itself_on("poisson", &[1, 2, 3, 5, 7]);
+}
+
+#[test]
 fn bsp_programs_check_their_answers() {
     checks_itself("bsp_fft");
     checks_itself("bsp_lu");

@@ -49,9 +49,13 @@ fn mistakes_name_process_superstep_and_block() {
 #[test]
 fn supersteps_between_hosts() {
     let Some(hosts) = Hosts::up(2, &[]) else { return };
-    for (name, argument) in
-        [("bsp_exchange", "5"), ("bsp_drma", "40000"), ("bsp_bsmp", "8"), ("bsp_begin", "fewer")]
-    {
+    for (name, argument) in [
+        ("bsp_exchange", "5"),
+        ("bsp_drma", "40000"),
+        ("bsp_bsmp", "8"),
+        ("bsp_words", "20000"),
+        ("bsp_begin", "fewer"),
+    ] {
         let list = [1, 2].map(|host| format!("{}:2", hosts.name(host)));
         let mut command = hosts.command(1, prefix().join("bin/mpirun"));
         command.args(["-H", &list.join(","), "-n", "4", "--launch-agent"]);

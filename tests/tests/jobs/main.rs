@@ -43,6 +43,7 @@ mod portals;
 mod pvm;
 mod pvm_fortran;
 mod pvm_hosts;
+mod queue_run;
 mod random;
 mod record;
 mod recovery;

@@ -107,6 +107,20 @@ fn a_network_that_stays_cut_ends_the_job_with_the_names_of_both_hosts() {
     });
 }
 
+/// The hosts believe in longer frames than the switch between them takes, which drops those and says nothing.
+#[test]
+fn a_switch_with_a_shorter_mtu_than_the_hosts_only_delays() {
+    let Some(hosts) = Hosts::up(2, &[]) else { return };
+    for host in 1..=2 {
+        let mut ip = hosts.command(host, "ip");
+        let status = ip.args(["link", "set", "net0", "mtu", "9000"]).status().expect("ip");
+        assert!(status.success());
+    }
+    for net in ["10.77.0.0/16", "fd77::/64"] {
+        is_right(mpirun(&hosts, 2, &["--net", net], &["0.5", "1"]));
+    }
+}
+
 #[test]
 fn hosts_with_nothing_but_link_local_addresses_talk() {
     for options in [&[][..], &["--second"][..]] {

@@ -120,6 +120,81 @@ fn messages_of_every_kind_and_length() {
     }
 }
 
+/// What is read of peers' memory is read by the provider: the ranks of one host do not read.
+fn by_rdma(hosts: &Hosts, provider: &str, program: &Path, words: &[&str]) -> Command {
+    let rdma = ["-genv", "HPVM_OFI_RDMA", "1", "-genv", "HPVM_SINGLE_COPY", "no"];
+    mpirun(hosts, &[&named(provider)[..], &rdma].concat(), program, words)
+}
+
+#[test]
+fn long_messages_are_read_out_of_their_senders_memory() {
+    let Some(hosts) = hosts(2, &[]) else { return };
+    for provider in [TCP, UDP] {
+        for (name, words) in [
+            ("p2p_modes", &[][..]),
+            ("p2p_sizes", &["both"]),
+            ("p2p_order", &[]),
+            ("p2p_cancel_send", &[]),
+            ("p2p_truncate", &[]),
+            ("coll_alltoall", &[]),
+        ] {
+            succeed(by_rdma(&hosts, provider, &conformance(name), words));
+        }
+        let job = UnderWay::new();
+        let command = by_rdma(&hosts, provider, &program("hosts"), &["1", "2", job.file()]);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                job.wait();
+                until_jobs_say(&hosts, &["lane sent", "peer bytes read", REACHED]);
+                job.is_over();
+            });
+            is_right(command);
+        });
+    }
+}
+
+/// While a rank reads the memory of another one, that one is killed: the job ends, and says so.
+#[test]
+fn a_rank_is_killed_whose_memory_is_being_read() {
+    let Some(hosts) = hosts(2, &[]) else { return };
+    for host in [1, 2] {
+        let job = by_rdma(&hosts, TCP, &program("hosts"), &["100", "2"]);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                until_jobs_say(&hosts, &["peer bytes read"]);
+                let ranks = hosts.processes(host);
+                let rank = ranks.iter().find(|(_, line)| line.ends_with("/hosts 100 2"));
+                let (pid, _) = rank.unwrap_or_else(|| panic!("no rank among {ranks:?}"));
+                // SAFETY: integers.
+                assert_eq!(unsafe { libc::kill(*pid, libc::SIGKILL) }, 0);
+            });
+            let outcome = run_within(job, LIMIT);
+            assert_ne!(outcome.code, Some(0), "{}", outcome.output);
+            assert!(outcome.output.contains("SIGKILL"), "{}", outcome.output);
+        });
+        until_gone(&hosts);
+    }
+}
+
+/// A cable that is out for a while: what the provider was reading is read again, or comes another way.
+#[test]
+fn a_cable_is_out_while_memory_is_being_read() {
+    let Some(hosts) = hosts(2, &[]) else { return };
+    let job = UnderWay::new();
+    let command = by_rdma(&hosts, TCP, &program("hosts"), &["1", "2", job.file()]);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            job.wait();
+            until_jobs_say(&hosts, &["peer bytes read"]);
+            hosts.link(2, "net0", false);
+            std::thread::sleep(Duration::from_secs(3));
+            hosts.link(2, "net0", true);
+            job.is_over();
+        });
+        is_right(command);
+    });
+}
+
 #[test]
 fn one_family_after_the_other_and_hosts_with_different_lanes() {
     let Some(hosts) = hosts(2, &[]) else { return };
@@ -173,6 +248,20 @@ fn a_network_that_stays_cut_ends_the_job() {
         });
         until_gone(&hosts);
         hosts.link(2, "net0", true);
+    }
+}
+
+/// The provider's connections carry short messages there and get stuck with long ones, of which nobody tells.
+#[test]
+fn a_switch_with_a_shorter_mtu_than_the_hosts_only_delays() {
+    let Some(hosts) = hosts(2, &[]) else { return };
+    for host in 1..=2 {
+        let mut ip = hosts.command(host, "ip");
+        let status = ip.args(["link", "set", "net0", "mtu", "9000"]).status().expect("ip");
+        assert!(status.success());
+    }
+    for provider in [TCP, UDP] {
+        is_right(mpirun(&hosts, &named(provider), &program("hosts"), &["1", "2"]));
     }
 }
 

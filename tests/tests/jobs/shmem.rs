@@ -51,7 +51,8 @@ fn every_form_has_a_manual_page() {
 }
 
 /// The conformance programs that move data.
-const PROGRAMS: [&str; 8] = ["basic", "amo", "wait", "lock", "coll", "teams", "memory", "static"];
+const PROGRAMS: [&str; 9] =
+    ["basic", "row", "amo", "wait", "lock", "coll", "teams", "memory", "static"];
 
 #[test]
 fn between_hosts() {

@@ -1,4 +1,4 @@
-//! What needs more of a kernel than machines usually have: an NFS server and clients, disks with a quota. `make vm` runs these
+//! What needs more of a kernel than machines usually have: an NFS server and clients, disks with a quota, RDMA in software. `make vm` runs these
 //! in a virtual machine (`scripts/vm`); they change the machine that they run on, so nothing else does.
 
 use std::path::{Path, PathBuf};
@@ -9,6 +9,7 @@ use crate::common::{clean, succeed_within, workspace};
 
 mod disks;
 mod nfs;
+mod verbs;
 
 /// The processor may be emulated, and others may use the real one: only a hang takes as long.
 const LONG: Duration = Duration::from_secs(1200);

@@ -36,7 +36,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-armci", &[]),
     ("hpvm-armci-abi", &["abi", "armci", "conflicts", "model"]),
     ("hpvm-bsp", &["conflicts"]),
-    ("hpvm-bsp-abi", &["abi", "bsp", "model"]),
+    ("hpvm-bsp-abi", &["abi", "bsp", "copy", "model"]),
     ("hpvm-trace-abi", &["abi", "model"]),
     ("hpvm-foreign", &["abi"]),
     ("hpvm-fortran", &["abi", "foreign"]),
@@ -58,6 +58,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         &[
             "abi",
             "coll",
+            "copy",
             "fm",
             "fm-abi",
             "io",

@@ -121,6 +121,10 @@ pub fn build(
     environment
 }
 
+/// How names of variables begin that other hosts get without being asked for: ours, and OpenSHMEM's, which must
+/// be the same on all PEs.
+const PASSED_ALWAYS: [&[u8]; 3] = [b"HPVM_", b"SHMEM_", b"SMA_"];
+
 /// What is set for a program's ranks on other hosts, on top of what their host gives them; and
 /// whether it gives them anything.
 pub fn for_others(
@@ -133,7 +137,7 @@ pub fn for_others(
     let mut environment: Environment = present
         .filter(|(name, _)| !is_foreign(name))
         .filter(|(name, _)| match pass {
-            Pass::Usual => name.as_bytes().starts_with(b"HPVM_"),
+            Pass::Usual => PASSED_ALWAYS.iter().any(|begin| name.as_bytes().starts_with(begin)),
             Pass::All => true,
             Pass::Only(names) => names.contains(name),
         })
@@ -238,13 +242,18 @@ mod tests {
     fn what_goes_to_other_hosts() {
         let mut options = Options::new("mpirun");
         options.genv = vec![("C".into(), "3".into())];
-        let present = || present().chain([("HPVM_CHECK".into(), "1".into())]);
+        let checks =
+            [("HPVM_CHECK".into(), "1".into()), ("SHMEM_SYMMETRIC_SIZE".into(), "1g".into())];
+        let present = || present().chain(checks.clone());
         let (set, inherit) = for_others(present(), &options, &program(&[("D", "4")], None));
-        assert_eq!(format!("{set:?}"), r#"{"C": "3", "D": "4", "HPVM_CHECK": "1"}"#);
+        assert_eq!(
+            format!("{set:?}"),
+            r#"{"C": "3", "D": "4", "HPVM_CHECK": "1", "SHMEM_SYMMETRIC_SIZE": "1g"}"#
+        );
         assert!(inherit);
         options.pass = Pass::All;
         let (set, _) = for_others(present(), &options, &program(&[], None));
-        assert_eq!(set.len(), 5);
+        assert_eq!(set.len(), 6);
         let only = Pass::Only(vec!["A".into()]);
         let (set, inherit) = for_others(present(), &options, &program(&[], Some(only)));
         assert_eq!(format!("{set:?}"), r#"{"A": "1", "C": "3"}"#);

@@ -65,7 +65,8 @@ pub const WORKING: &[Flag] = &[
     flag(Id::Lane, Hosts, &["lane"], &["auto|udp|xdp|ofi"],
         "How datagrams go between hosts (HPVM_LANE): through the kernel (udp), past it by AF_XDP (xdp), which takes a \
          helper with privileges, or in messages of libfabric (ofi), by the provider that HPVM_OFI_PROVIDER names. xdp and \
-         ofi fail where they can't be had. auto is xdp where nobody pays for it, else udp (docs/network.md)."),
+         ofi fail where they can't be had. auto is ofi where the host has a card for it, else xdp where nobody pays for it, \
+         else udp (docs/network.md)."),
     flag(Id::NetTimeout, Hosts, &["net-timeout"], &["SECONDS"],
         "Give a host up after so long without any sign of life, 0.5 to 1000000 (HPVM_NET_TIMEOUT). Default: 60."),
     flag(Id::NameServer, Hosts, &["nameserver", "ompi-server"], &["HOST[:PORT]|file:FILE"],
@@ -79,7 +80,7 @@ pub const WORKING: &[Flag] = &[
     flag(Id::GlobalEnvNone, Environment, &["genvnone"], &[], "Pass nothing of the present environment on."),
     flag(Id::GlobalEnvAll, Environment, &["genvall", "genvuser", "fwd-environment"], &[],
         "Pass the whole present environment on (the default on this machine; without it other hosts get what is named, \
-         and HPVM_*)."),
+         HPVM_*, SHMEM_* and SMA_*)."),
     flag(Id::GlobalEnvList, Environment, &["genvlist"], &["VAR,..."],
         "Of the present environment pass only these variables on."),
     flag(Id::UnsetList, Environment, &["genvexcl"], &["VAR,..."], "Do not pass these variables of the present environment on."),

@@ -1,11 +1,11 @@
 //! The console's commands.
 
-use super::line::{self, Output, Spawn};
+use super::line::{self, Output, Place, Ps, Spawn};
 use super::{Console, help, print};
 use hpvm_pvm::hostfile::Hostfile;
-use hpvm_pvm::protocol::{Answer, Destination, Request, Start};
+use hpvm_pvm::protocol::{Answer, Destination, HostLine, Mail, Request, Start, TaskLine};
 use hpvm_pvm::wire::Bytes;
-use hpvm_pvm::{Code, Tid, error, search};
+use hpvm_pvm::{Code, Tid, error, search, tid};
 use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
@@ -18,11 +18,11 @@ pub enum Next {
 }
 
 /// A mistake of the user: it is printed, and the console goes on.
-fn wrong(text: impl Into<String>) -> io::Error {
+pub fn wrong(text: impl Into<String>) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, text.into())
 }
 
-fn tid(word: &str) -> io::Result<Tid> {
+fn task(word: &str) -> io::Result<Tid> {
     line::tid(word).map_err(wrong)
 }
 
@@ -37,6 +37,9 @@ fn some<'a>(name: &str, words: &'a [String]) -> io::Result<&'a [String]> {
 impl Console {
     /// Runs one command.
     pub fn command(&mut self, name: &str, words: &[String]) -> io::Result<Next> {
+        if !help::takes(name, words.len()) {
+            return Err(wrong(format!("{name}: too many arguments; `help {name}` says which")));
+        }
         match name {
             "add" => self.hosts(name, some(name, words)?)?,
             "delete" => self.hosts(name, some(name, words)?)?,
@@ -50,16 +53,13 @@ impl Console {
             "echo" => say!("{}", words.join(" ")),
             "export" => export(words, true),
             "unexport" => export(words, false),
+            "getopt" => self.getopt(words.first())?,
             "groups" => self.groups()?,
             "halt" => return self.halt(),
             "help" | "?" => help::print(words.first().map(String::as_str)),
             "id" => say!("t{:x}", self.identity.tid),
-            "jobs" => self.jobs.list(),
-            "kill" => {
-                for word in some(name, words)? {
-                    self.code(&Request::Signal { tid: tid(word)?, signal: libc::SIGTERM }, word)?;
-                }
-            }
+            "jobs" => self.list_jobs(words)?,
+            "kill" => self.kill(some(name, words)?)?,
             "mstat" => {
                 for word in some(name, words)? {
                     let answer =
@@ -67,29 +67,35 @@ impl Console {
                     say!("{word:>24} {}", status(&answer));
                 }
             }
-            "names" => self.names()?,
-            "ps" => self.ps()?,
+            "names" => self.names(words.first())?,
+            "ps" => self.ps(words)?,
             "pstat" => {
                 for word in some(name, words)? {
-                    let answer = self.connection.ask(&Request::TaskStatus { tid: tid(word)? })?;
+                    let answer = self.connection.ask(&Request::TaskStatus { tid: task(word)? })?;
                     say!("{word:>24} {}", status(&answer));
                 }
             }
+            "put" => self.put(some(name, words)?)?,
             "quit" | "exit" => return Ok(Next::Quit),
-            "reset" => self.code(&Request::Reset { keep: 0 }, "reset")?,
+            "reset" => self.reset(words)?,
             "setenv" => setenv(words),
+            "setopt" => self.setopt(words)?,
             "sig" => {
                 let [signal, tids @ ..] = some(name, words)? else { return Ok(Next::More) };
                 let signal = signal
                     .parse()
                     .map_err(|_| wrong(format!("{signal}: expected a signal's number")))?;
                 for word in some(name, tids)? {
-                    self.code(&Request::Signal { tid: tid(word)?, signal }, word)?;
+                    self.code(&Request::Signal { tid: task(word)?, signal }, word)?;
                 }
             }
             "spawn" => self.spawn(some(name, words)?)?,
             "version" => say!("3.4.6"),
-            _ => return Err(wrong(format!("{name}: no such command; `help` lists them"))),
+            _ => {
+                let why =
+                    help::without_meaning(name).unwrap_or("no such command; `help` lists them");
+                return Err(wrong(format!("{name}: {why}")));
+            }
         }
         Ok(Next::More)
     }
@@ -159,8 +165,27 @@ impl Console {
         Ok(())
     }
 
-    fn names(&mut self) -> io::Result<()> {
-        let request = Request::Names { pattern: "*".into() };
+    /// Puts a message without content into the mailbox, as PVM's console does: a name that tasks look for.
+    fn put(&mut self, words: &[String]) -> io::Result<()> {
+        let flags = match &words[1..] {
+            [] => 0,
+            [flags] => {
+                flags.parse().map_err(|_| wrong(format!("{flags}: expected flags as a number")))?
+            }
+            _ => return Err(wrong("put: expected a name and flags")),
+        };
+        let mail = Mail { source: self.identity.tid, ..Mail::default() };
+        let name = words[0].clone();
+        match self.connection.ask(&Request::Put { name, flags, mail })? {
+            Answer::Code { code } if code < 0 => say!("{}: {}", words[0], error::text(code)),
+            Answer::Code { code } => say!("{} index={code}", words[0]),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn names(&mut self, pattern: Option<&String>) -> io::Result<()> {
+        let request = Request::Names { pattern: pattern.map_or("*", String::as_str).into() };
         let Answer::Classes { classes } = self.connection.ask(&request)? else { return Ok(()) };
         say!("{:>24} {:>6} {:>8} {:>6}", "NAME", "INDEX", "OWNER", "FLAGS");
         for class in classes {
@@ -172,14 +197,91 @@ impl Console {
         Ok(())
     }
 
-    fn ps(&mut self) -> io::Result<()> {
-        let Answer::Hosts { hosts } = self.connection.ask(&Request::Config {})? else {
-            return Ok(());
+    fn kill(&mut self, words: &[String]) -> io::Result<()> {
+        let (children, words) = match words {
+            [option, words @ ..] if option == "-c" => (true, some("kill", words)?),
+            [option, ..] if option.starts_with('-') => {
+                return Err(wrong(format!(
+                    "kill: unknown option {option}; `help kill` lists them"
+                )));
+            }
+            words => (false, words),
         };
-        if let Answer::Tasks { tasks } = self.connection.ask(&Request::Tasks { place: 0 })? {
-            print::tasks(&hosts, &tasks);
+        for word in words {
+            let parent = task(word)?;
+            if !children {
+                self.code(&Request::Signal { tid: parent, signal: libc::SIGTERM }, word)?;
+                continue;
+            }
+            let (_, tasks) = self.tasks(0)?;
+            for task in tasks.iter().filter(|task| task.parent == parent && parent > 0) {
+                let request = Request::Signal { tid: task.tid, signal: libc::SIGTERM };
+                self.code(&request, &format!("t{:x}", task.tid))?;
+            }
         }
         Ok(())
+    }
+
+    /// Hosts, and the tasks of `place`: 0 for all, a host or a task.
+    fn tasks(&mut self, place: Tid) -> io::Result<(Vec<HostLine>, Vec<TaskLine>)> {
+        let Answer::Hosts { hosts } = self.connection.ask(&Request::Config {})? else {
+            return Ok((Vec::new(), Vec::new()));
+        };
+        match self.connection.ask(&Request::Tasks { place })? {
+            Answer::Tasks { tasks } => Ok((hosts, tasks)),
+            Answer::Code { code } => Err(wrong(format!("ps: t{place:x}: {}", error::text(code)))),
+            _ => Ok((hosts, Vec::new())),
+        }
+    }
+
+    fn ps(&mut self, words: &[String]) -> io::Result<()> {
+        let Ps { place, long, consoles } = Ps::parse(words).map_err(wrong)?;
+        let place = match place {
+            Place::Here => tid::host_of(self.identity.tid),
+            Place::Everywhere => 0,
+            Place::Host(host) => host,
+            Place::Named(name) => {
+                let (hosts, _) = self.tasks(0)?;
+                let found = hosts.iter().find(|host| host.name == name);
+                found.ok_or_else(|| wrong(format!("ps: unknown host {name}")))?.tid
+            }
+        };
+        let (hosts, mut tasks) = self.tasks(place)?;
+        tasks.retain(|task| consoles || !print::is_console(task));
+        print::task_head(long);
+        tasks.iter().for_each(|task| print::task(&hosts, task, long));
+        Ok(())
+    }
+
+    fn list_jobs(&mut self, words: &[String]) -> io::Result<()> {
+        match words {
+            [] => self.jobs.list(),
+            [option] if option == "-l" => {
+                let (hosts, tasks) = self.tasks(0)?;
+                self.jobs.list_long(&hosts, &tasks);
+            }
+            [other, ..] => return Err(wrong(format!("jobs: unknown option {other}; expected -l"))),
+        }
+        Ok(())
+    }
+
+    fn reset(&mut self, words: &[String]) -> io::Result<()> {
+        let (name, index) = match words {
+            [] => return self.code(&Request::Reset { keep: 0 }, "reset"),
+            [what, ..] if what != "info" => {
+                return Err(wrong(format!(
+                    "\"{what}\" arg to reset not valid; expected info, or nothing"
+                )));
+            }
+            [_] => (String::new(), -1),
+            [_, name] => (name.clone(), -1),
+            [_, name, index, ..] => {
+                let number = index.parse().ok().filter(|index| *index >= 0);
+                let expected = || wrong(format!("{index}: expected an index, 0 or more"));
+                (name.clone(), number.ok_or_else(expected)?)
+            }
+        };
+        self.code(&Request::DeleteOrphans { name, index }, "reset info")
     }
 
     fn halt(&mut self) -> io::Result<Next> {
@@ -198,15 +300,21 @@ impl Console {
         let working =
             std::env::current_dir().ok().map(|folder| folder.to_string_lossy().into_owned());
         start.folders = search::folders(|name| std::env::var(name).ok(), None, working.as_deref());
+        start.output = self.options.output.clone();
+        let mut job = None;
         if let Some(output) = spawn.output {
             let tag = self.jobs.add(open(output)?);
             start.output = Destination { tid: self.identity.tid, context: 0, tag };
+            job = Some(tag);
             say!("[{tag}]");
         }
         let Answer::Tids { tids } = self.connection.ask(&Request::Spawn { start })? else {
             return Err(wrong("spawn: the number of tasks or the program makes no sense"));
         };
         say!("{} successful", tids.iter().filter(|tid| **tid > 0).count());
+        if let Some(job) = job {
+            self.jobs.started(job, tids.iter().filter(|tid| **tid > 0));
+        }
         for tid in tids {
             match tid {
                 tid if tid > 0 => say!("t{tid:x}"),

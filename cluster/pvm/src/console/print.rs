@@ -3,7 +3,9 @@
 use hpvm_pvm::Tid;
 use hpvm_pvm::body::Body;
 use hpvm_pvm::connection::Connection;
-use hpvm_pvm::protocol::{HostLine, OUTPUT_EOF, OUTPUT_NEW, OUTPUT_SPAWN, TaskLine};
+use hpvm_pvm::protocol::{
+    HostLine, OUTPUT_EOF, OUTPUT_NEW, OUTPUT_SPAWN, STATE_CONNECTED, STATE_STARTED, TaskLine,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Write};
@@ -31,6 +33,16 @@ impl Jobs {
         self.last
     }
 
+    /// Its tasks, of which nothing has been printed yet.
+    pub fn started<'a>(&mut self, job: i32, tids: impl Iterator<Item = &'a Tid>) {
+        let Some(known) = self.jobs.get_mut(&job) else { return };
+        known.running.extend(tids);
+        if known.running.is_empty() {
+            // Nobody will end it.
+            self.jobs.remove(&job);
+        }
+    }
+
     pub fn list(&self) {
         for (number, job) in &self.jobs {
             let tids: Vec<_> = job.running.iter().map(|tid| format!("t{tid:x}")).collect();
@@ -38,15 +50,26 @@ impl Jobs {
         }
     }
 
-    /// Prints what has come.
-    pub fn print(&mut self, connection: &mut Connection) -> io::Result<()> {
+    /// With what is known of their tasks.
+    pub fn list_long(&self, hosts: &[HostLine], tasks: &[TaskLine]) {
+        task_head(false);
+        for (number, job) in &self.jobs {
+            say!("[{number}]");
+            let own = tasks.iter().filter(|task| job.running.contains(&task.tid));
+            own.for_each(|found| task(hosts, found, false));
+        }
+    }
+
+    /// Prints what has come, each line with the number of its job and with its task, if `tids` are wanted.
+    pub fn print(&mut self, connection: &mut Connection, tids: bool) -> io::Result<()> {
         while let Some(mail) = connection.events.pop_front() {
             let mut body = Body::of(mail.body.0);
             let (Ok(tid), Ok(len)) = (body.take_int(), body.take_int()) else { continue };
             let number = mail.tag;
             let Some(job) = self.jobs.get_mut(&number) else { continue };
             let mut say = |text: &[u8]| {
-                let text = [format!("[{number}:t{tid:x}] ").as_bytes(), text, b"\n"].concat();
+                let head = if tids { format!("[{number}:t{tid:x}] ") } else { String::new() };
+                let text = [head.as_bytes(), text, b"\n"].concat();
                 match &mut job.to {
                     Some(file) => file.write_all(&text),
                     None => io::stdout().write_all(&text),
@@ -58,7 +81,9 @@ impl Jobs {
                     if let Some(rest) = self.lines.remove(&tid).filter(|rest| !rest.is_empty()) {
                         say(&rest)?;
                     }
-                    say(b"EOF")?;
+                    if tids {
+                        say(b"EOF")?;
+                    }
                     job.running.remove(&tid);
                 }
                 _ => {
@@ -83,11 +108,11 @@ impl Jobs {
     }
 
     /// Waits for the output of all jobs.
-    pub fn finish(&mut self, connection: &mut Connection) -> io::Result<()> {
+    pub fn finish(&mut self, connection: &mut Connection, tids: bool) -> io::Result<()> {
         loop {
             // What came behind an answer is there already.
             connection.answer()?;
-            self.print(connection)?;
+            self.print(connection, tids)?;
             if self.jobs.is_empty() {
                 return Ok(());
             }
@@ -106,12 +131,31 @@ pub fn hosts(hosts: &[HostLine]) {
     }
 }
 
-pub fn tasks(hosts: &[HostLine], tasks: &[TaskLine]) {
-    say!("{:>24} {:>8} {:>8} {:>9} COMMAND", "HOST", "TID", "PTID", "PID");
-    for task in tasks {
-        let host = hosts.iter().find(|host| host.tid == task.host);
-        let host = host.map_or("-", |host| &host.name);
-        let parent = if task.parent > 0 { format!("{:x}", task.parent) } else { "-".to_owned() };
-        say!("{host:>24} {:>8x} {parent:>8} {:>9} {}", task.tid, task.pid, task.program);
-    }
+/// Whether a task is a console, which has no program's name.
+pub fn is_console(task: &TaskLine) -> bool {
+    task.program == "-"
+}
+
+/// The line above those of [`task`].
+pub fn task_head(long: bool) {
+    let long = if long { format!(" {:>8} {:>6}", "PTID", "PID") } else { String::new() };
+    say!("{:>24} {:>8}{long}   FLAG 0x COMMAND", "HOST", "TID");
+}
+
+/// A line of a task; `long`: also its parent and process.
+pub fn task(hosts: &[HostLine], task: &TaskLine, long: bool) {
+    let host = hosts.iter().find(|host| host.tid == task.host);
+    let host = host.map_or("-", |host| &host.name);
+    let tid = if is_console(task) { "(cons)".to_owned() } else { format!("{:x}", task.tid) };
+    let parent = if task.parent > 0 { format!("{:x}", task.parent) } else { "-".to_owned() };
+    let long = if long { format!(" {parent:>8} {:>6}", task.pid) } else { String::new() };
+    let flags = format!("{:x}/{}", task.flags, flags(task.flags));
+    say!("{host:>24} {tid:>8}{long} {flags:>9} {}", task.program);
+}
+
+/// The letters of a task's flags.
+fn flags(flags: i32) -> String {
+    let letters = [(STATE_CONNECTED, "c"), (STATE_STARTED, "f")];
+    let set = letters.iter().filter(|(flag, _)| flags & flag != 0);
+    set.map(|(_, letter)| *letter).collect::<Vec<_>>().join(",")
 }

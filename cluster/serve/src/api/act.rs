@@ -67,7 +67,10 @@ async fn asked(
     Params(which): Params<Which>,
     act: Act,
 ) -> Result<Json<Shown>, Problem> {
-    let job = find(&app, &who, name).await?;
+    let job = match find(&app, &who, name).await {
+        Err(missing) => return rest_of_array(&app, &who, (name, missing), which, act).await,
+        found => found?,
+    };
     let array = number_of_array(&job).filter(|array| Name::from(*array) == name);
     match (array, which.tasks) {
         (None, Some(_)) => {
@@ -83,6 +86,27 @@ async fn asked(
     }
     let job = find(&app, &who, name).await?;
     Ok(Json(full(&app, job).await?))
+}
+
+/// As `asked` for an array whose first task's record, which has the array's number, has been removed.
+async fn rest_of_array(
+    app: &App,
+    who: &Who,
+    (name, missing): (Name, Problem),
+    which: Which,
+    act: Act,
+) -> Result<Json<Shown>, Problem> {
+    let all = which.array == Some(true) || which.tasks.is_some();
+    if !all || name.task.is_some() || app.slurm.is_some() {
+        return Err(missing);
+    }
+    let left = app.read(move |store| of_array(store, name.job)).await?;
+    let Some(task) = left.first() else { return Err(missing) };
+    // Whose it is, and so who may see it.
+    let Ok(task) = find(app, who, Name::from(task)).await else { return Err(missing) };
+    several(app, who, name.job, which.tasks, act).await?;
+    let task = find(app, who, Name::from(&task.summary)).await?;
+    Ok(Json(full(app, task).await?))
 }
 
 /// The number of the array that a job belongs to, or stands for.

@@ -66,6 +66,7 @@ pub async fn report(
     super::extract::Body(asked): super::extract::Body<NodeReport>,
 ) -> Result<Json<Orders>, Problem> {
     embedded(&app)?;
+    app.moderation.reported();
     checked(&name, &asked)?;
     let NodeReport { report, capacity, sample } = asked;
     let orders = match app.queue.pulses().take(&name, &report, capacity) {

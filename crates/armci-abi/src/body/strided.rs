@@ -5,12 +5,12 @@
 use super::accumulate::{Batch, Sum, add};
 use super::handle::{When, note};
 use super::transfer::{SOURCE, Way, bytes};
-use crate::races::Access;
+use crate::races::{Access, one_transfer};
 use crate::state::{State, state};
 use crate::types::{Handle, Name};
 use core::ffi::{c_char, c_int, c_void};
 use hpvm_abi::onesided::Run;
-use hpvm_armci::{MAX_LEVELS, Strided};
+use hpvm_armci::{MAX_LEVELS, Part, Strided};
 use hpvm_model::{copy, fail, onesided, present};
 
 /// Runs that go to a call at a time: many enough for the call to cost little.
@@ -65,6 +65,13 @@ unsafe fn transfer(
     present(name, way.local(), local, strided.bytes());
     let (low, len) = if way == Way::Put { strided.dest_span() } else { strided.source_span() };
     if s.races.is_some() {
+        one_transfer(s, name, "row", |rows| {
+            let base = if way == Way::Put { remote } else { local.addr() };
+            strided.for_each(|_, dest, len| {
+                let at = base.wrapping_add_signed(dest);
+                rows.push(Part { at, len, number: rows.len() });
+            });
+        });
         strided.for_each(|source, dest, len| {
             let at = if way == Way::Put { dest } else { source };
             s.accesses(process, remote.wrapping_add_signed(at), len, way.access());

@@ -3,12 +3,13 @@
 use super::accumulate::{Batch, Sum};
 use super::handle::{When, note};
 use super::transfer::{SOURCE, Way, length};
-use crate::races::Access;
+use crate::races::{Access, one_transfer};
 use crate::state::{State, state};
 use crate::types::{Giov, Handle, Name};
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 use hpvm_abi::onesided::Run;
+use hpvm_armci::Part;
 use hpvm_model::{copy, fail, onesided, present};
 
 /// Runs that go to a call at a time.
@@ -84,6 +85,14 @@ unsafe fn move_vectors(
 ) -> c_int {
     let s = state(name);
     let process = s.process(name, process);
+    one_transfer(s, name, "segment", |segments| {
+        // SAFETY: the program's arrays.
+        unsafe {
+            each(name, vectors, count, |_, dest, len| {
+                segments.push(Part { at: dest.addr(), len, number: segments.len() });
+            });
+        }
+    });
     let table = onesided();
     let call = match (way, when.now()) {
         (Way::Put, true) => table.put_runs,

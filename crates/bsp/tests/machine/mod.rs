@@ -7,16 +7,15 @@ use std::sync::{Arc, Barrier, Condvar, Mutex};
 
 type Mail = HashMap<(usize, usize, Tag), VecDeque<Vec<u8>>>;
 
-/// Where a message lies that another process may read, and in which all-to-all it was shown.
-#[derive(Clone, Copy)]
+/// The copy of a message that another process may read, and in which all-to-all it was shown.
 struct Lying {
-    start: usize,
+    copy: Vec<u128>,
     round: u64,
 }
 
 /// What the processes share.
 struct Network {
-    shown: Mutex<HashMap<(usize, usize, Shown), Lying>>,
+    shown: Mutex<HashMap<(usize, usize, Shown, u64), Lying>>,
     mail: Mutex<Mail>,
     arrived: Condvar,
     appeared: Condvar,
@@ -32,6 +31,9 @@ struct Post {
     receives: Vec<(usize, Tag, *mut u8, usize)>,
     in_place: bool,
     round: u64,
+    /// What `own` reads, and what it must not read any more.
+    viewed: Vec<Lying>,
+    forgotten: Vec<Lying>,
 }
 
 impl Post {
@@ -52,6 +54,11 @@ impl Carrier for Post {
             let at = 2 * self.own;
             *place = Counts { word: words[at] as u64, digest: words[at + 1] as u64 };
         }
+        // Who still reads a message of an earlier round reads something else from now on.
+        let (round, mut old) = (self.round, std::mem::take(&mut self.viewed));
+        self.viewed = old.extract_if(.., |lying| lying.round == round).collect();
+        old.iter_mut().for_each(|lying| lying.copy.fill(u128::MAX));
+        self.forgotten = old;
         Ok(())
     }
 
@@ -111,8 +118,17 @@ impl Carrier for Post {
     fn show(&mut self, to: usize, what: Shown, message: &Buffer) -> Result<(), String> {
         // The round of a packed message begins behind it.
         let round = self.round + u64::from(what != Shown::Answer);
-        let lying = Lying { start: message.as_ptr().expose_provenance(), round };
-        self.network.shown.lock().expect("shown").insert((self.own, to, what), lying);
+        let bytes = message.as_slice();
+        let mut copy = vec![0; bytes.len().div_ceil(16)];
+        // SAFETY: room for all bytes.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), copy.as_mut_ptr().cast(), bytes.len())
+        };
+        self.network
+            .shown
+            .lock()
+            .expect("shown")
+            .insert((self.own, to, what, round), Lying { copy, round });
         self.network.appeared.notify_all();
         Ok(())
     }
@@ -126,11 +142,10 @@ impl Carrier for Post {
     ) -> Result<(), String> {
         let mut shown = self.network.shown.lock().expect("shown");
         loop {
-            let lying = shown.get(&(from, self.own, what)).copied();
-            if let Some(lying) = lying.filter(|lying| lying.round == self.round) {
-                let start = std::ptr::with_exposed_provenance_mut(lying.start);
-                // SAFETY: it stays for as long as the interface says.
-                *into = unsafe { Buffer::view(start, len) };
+            if let Some(mut lying) = shown.remove(&(from, self.own, what, self.round)) {
+                // SAFETY: it stays for as long as the interface says, in `viewed`.
+                *into = unsafe { Buffer::view(lying.copy.as_mut_ptr().cast(), len) };
+                self.viewed.push(lying);
                 return Ok(());
             }
             assert_eq!(what, Shown::Answer, "a packed message is there from the beginning");
@@ -175,7 +190,16 @@ fn one(
 ) -> Vec<Seen> {
     let mut process = Process::new(own, processes, Settings { large, ..Settings::default() });
     let (sends, receives) = (Vec::new(), Vec::new());
-    let mut post = Post { own, network, sends, receives, in_place, round: 0 };
+    let mut post = Post {
+        own,
+        network,
+        sends,
+        receives,
+        in_place,
+        round: 0,
+        viewed: Vec::new(),
+        forgotten: Vec::new(),
+    };
     let mut memory = initial(own);
     let base = memory.as_mut_ptr();
     let mut registrations = Registrations::default();

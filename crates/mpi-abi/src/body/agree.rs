@@ -23,20 +23,21 @@ pub fn all_words<const N: usize>(
     mine: [u64; N],
 ) -> Result<Vec<[u64; N]>> {
     let mut all = vec![[0; N]; size];
-    let bytes = (N * 8) as MPI_Count;
-    // SAFETY: both buffers have the sizes that are named: `N` words, and as many for each rank.
-    done(unsafe {
-        coll::allgather(
-            mine.as_ptr().cast(),
-            bytes,
-            MPI_BYTE,
-            all.as_mut_ptr().cast(),
-            bytes,
-            MPI_BYTE,
-            comm,
-        )
-    })?;
+    // SAFETY: `N` words, and as many for each rank.
+    unsafe { gather(comm, N, mine.as_ptr(), all.as_mut_ptr().cast())? };
     Ok(all)
+}
+
+/// Gathers so many words of every rank at all.
+///
+/// # Safety
+/// `mine` is valid for reads of as many, and `all` for writes of as many for each rank of `comm`.
+unsafe fn gather(comm: MPI_Comm, words: usize, mine: *const u64, all: *mut u64) -> Result<()> {
+    let bytes = (words * 8) as MPI_Count;
+    // SAFETY: the caller's promise.
+    done(unsafe {
+        coll::allgather(mine.cast(), bytes, MPI_BYTE, all.cast(), bytes, MPI_BYTE, comm)
+    })
 }
 
 /// The words of every rank for every other: `mine[r]` goes to rank r, and what comes from it is in place r.
@@ -154,15 +155,27 @@ pub fn together_on<R>(comm: MPI_Comm, size: usize, mine: Result<R>) -> Result<R>
     unless_failed(mine, codes.iter().map(|[code]| *code), None)
 }
 
-/// As `together`; the ranks tell each other two words as well, which count where none has failed.
-pub fn together_with<R>(
+/// How a rank's own step has ended, and what it has to say where none has failed.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Told<const N: usize> {
+    code: u64,
+    words: [u64; N],
+}
+
+/// As `together`; the ranks tell each other some words as well, which count where none has failed. They come by rank.
+pub fn together_with<R, const N: usize>(
     file: &FileObject,
     mine: Result<R>,
-    [a, b]: [u64; 2],
-) -> Result<(R, Vec<[u64; 2]>)> {
-    let all = all_words(file.comm, file.size(), [code_of(&mine), a, b])?;
-    let result = unless_failed(mine, all.iter().map(|[code, ..]| *code), Some(file.file.path()))?;
-    Ok((result, all.into_iter().map(|[_, a, b]| [a, b]).collect()))
+    words: [u64; N],
+) -> Result<(R, Vec<[u64; N]>)> {
+    let told = Told { code: code_of(&mine), words };
+    let mut all = vec![Told { code: 0, words: [0; N] }; file.size()];
+    // SAFETY: `Told` is `N + 1` words without anything between them, of which any values are valid; there is one for each rank.
+    unsafe { gather(file.comm, N + 1, (&raw const told).cast(), all.as_mut_ptr().cast())? };
+    let codes = all.iter().map(|told| told.code);
+    let result = unless_failed(mine, codes, Some(file.file.path()))?;
+    Ok((result, all.iter().map(|told| told.words).collect()))
 }
 
 /// How a step has ended: the error's code, and above it what the system said.

@@ -139,10 +139,20 @@ pub fn typed_for(
 /// The process that a destination means; `None` for `MPI_PROC_NULL`.
 #[inline(always)]
 pub fn destination(comm: &Comm, rank: i32) -> Result<Option<Rank>> {
+    peer("destination", comm, rank)
+}
+
+/// The process that a source means where a wildcard is none; `None` for `MPI_PROC_NULL`.
+pub fn one_source(comm: &Comm, rank: i32) -> Result<Option<Rank>> {
+    peer("source", comm, rank)
+}
+
+#[inline(always)]
+fn peer(what: &str, comm: &Comm, rank: i32) -> Result<Option<Rank>> {
     match comm.peer(rank) {
         Some(process) if rank >= 0 => Ok(Some(process)),
         _ if rank == MPI_PROC_NULL => Ok(None),
-        _ => Err(bad_rank("destination", comm, rank)),
+        _ => Err(bad_rank(what, comm, rank)),
     }
 }
 

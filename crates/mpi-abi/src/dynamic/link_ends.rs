@@ -112,6 +112,7 @@ impl Ends {
                 timeout: net_timeout()?,
                 // The job's own sockets have the interfaces' programs.
                 lane: Lane::Udp,
+                rdma: hpvm_net::Rdma::Never,
                 far: members.far(),
             });
             ends.opened = Some(opened.map_err(network)?);

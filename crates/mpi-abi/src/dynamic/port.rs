@@ -3,7 +3,8 @@
 //! A port is a socket in the kernel's abstract name space, for processes of this host, and one of TCP for those of
 //! others; neither leaves anything behind however its process ends. Its name holds a secret, which nobody says on either: client
 //! and port prove to each other that they know it ([`hpvm_net::handshake`]). So a stranger gets in nowhere, and one who takes
-//! over a socket's name or address is not taken for the port.
+//! over a socket's name or address is not taken for the port. A check value tells a name that was changed on its way, before
+//! anybody waits for a port that it does not name, or tries an address that is somebody else's.
 //!
 //! A job over several sites offers its ports to its launcher as well, by whom processes of all sites reach it, those of jobs that it
 //! has spawned, too ([`super::sites`]).
@@ -11,6 +12,7 @@
 use super::sites::Offer;
 use super::talk::Talk;
 use crate::runtime::{host_name, interfaces, net_timeout, tables::fnv};
+use hpvm_job::port::{PREFIX, socket_name};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
 use hpvm_net::handshake::{Found, Server, session_of};
@@ -22,8 +24,10 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::time::Duration;
 
-/// What every name of a port begins with, with the version of what is said on it.
-const PREFIX: &str = "hpvm-port:2:";
+/// Hexadecimal digits of the check value of a name, which follows the prefix.
+const CHECK_DIGITS: usize = 16;
+/// Characters of a wrong name that are shown: no part of the secret is among them.
+const SHOWN_CHARACTERS: usize = 24;
 /// Bytes of the socket's name that nobody can guess.
 const ID: usize = 8;
 /// Longest name, bytes: programs built for MPICH have room for 255.
@@ -48,19 +52,23 @@ impl PortName {
     /// The name as programs hand it on.
     pub fn text(&self) -> String {
         let PortName { id, secret, host, card } = self;
-        let head = format!("{PREFIX}{id:016x}:{}:{host:016x}:", secret.hex());
+        let head = format!("{id:016x}:{}:{host:016x}:", secret.hex());
+        let room = NAME_BYTES_MAX - PREFIX.len() - CHECK_DIGITS - 1 - head.len();
         let mut card = card.clone();
         // As many addresses as there is room for.
+        let mut card_text = String::new();
         while let Some(card) = &mut card {
             let text = card.text();
-            if head.len() + text.len() <= NAME_BYTES_MAX {
-                return head + &text;
+            if text.len() <= room {
+                card_text = text;
+                break;
             }
             if card.addresses.pop().is_none() {
                 break;
             }
         }
-        head
+        let content = head + &card_text;
+        format!("{PREFIX}{}:{content}", check(&content))
     }
 
     /// The port that a program names.
@@ -69,14 +77,23 @@ impl PortName {
     /// `MPI_ERR_PORT`: it is no name of a port.
     pub fn parse(text: &str) -> Result<PortName> {
         PortName::read(text).ok_or_else(|| {
-            let shown: String = text.chars().take(60).collect();
-            let text = format!("{shown:?} is no port; expected what MPI_Open_port has given");
+            let shown: String = text.chars().take(SHOWN_CHARACTERS).collect();
+            let more = if text.chars().nth(SHOWN_CHARACTERS).is_some() { " and so on" } else { "" };
+            let why = match text.starts_with(PREFIX) {
+                true => "is not whole: something of the port's name was changed or lost on its way",
+                false => "is no port",
+            };
+            let text = format!("{shown:?}{more} {why}; expected what MPI_Open_port has given");
             Error::new(Class::Port, text)
         })
     }
 
     fn read(text: &str) -> Option<PortName> {
-        let mut parts = text.strip_prefix(PREFIX)?.splitn(4, ':');
+        let (told, content) = text.strip_prefix(PREFIX)?.split_once(':')?;
+        if told != check(content) {
+            return None;
+        }
+        let mut parts = content.splitn(4, ':');
         let mut number = |digits: usize| {
             let part = parts.next().filter(|part| part.len() == digits)?;
             part.bytes().all(|b| b.is_ascii_hexdigit()).then_some(part)
@@ -97,8 +114,14 @@ impl PortName {
     }
 
     fn address(&self) -> io::Result<SocketAddr> {
-        SocketAddr::from_abstract_name(format!("hpvm-port-{:016x}", self.id))
+        SocketAddr::from_abstract_name(socket_name(&self.id()))
     }
+}
+
+/// The check value of a name's content. No two contents of one length that differ in one character have the same: each step of the
+/// hash maps different values to different ones.
+fn check(content: &str) -> String {
+    format!("{:0CHECK_DIGITS$x}", fnv(content.as_bytes()))
 }
 
 /// A number that processes have in common which see each other's sockets, processes and memory: those of one host,
@@ -354,9 +377,32 @@ mod tests {
         assert!(name.text().len() <= NAME_BYTES_MAX && PortName::parse(&name.text()).is_ok());
         let signs = text.replace(|c: char| c.is_ascii_digit(), "+");
         let long = format!("{text},0");
-        for wrong in ["", "x", "hpvm-port:2:", &text[..60], &long, &signs, "\u{20ac}"] {
+        for wrong in ["", "x", PREFIX, &text[..60], &long, &signs, "\u{20ac}"] {
             let error = PortName::parse(wrong).unwrap_err();
             assert_eq!(error.class, Class::Port, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_launcher_finds_the_id_in_the_name() {
+        let name = random();
+        assert_eq!(hpvm_job::port::id_of(&name.text()), Some(&*name.id()));
+    }
+
+    #[test]
+    fn a_name_of_which_one_character_was_changed_is_none() {
+        let text = random().text();
+        for place in 0..text.len() {
+            for other in "0123456789abcdefABCDEF:,./g".chars() {
+                let mut changed = text.clone();
+                changed.replace_range(place..=place, other.encode_utf8(&mut [0; 4]));
+                if changed != text {
+                    let error = PortName::parse(&changed).expect_err(&changed);
+                    assert_eq!(error.class, Class::Port, "{changed}");
+                    assert!(!error.text.contains(&text[50..60]), "{}", error.text);
+                }
+            }
+            assert!(PortName::parse(&text[..place]).is_err());
         }
     }
 

@@ -5,6 +5,7 @@ use super::errhandler::Handler;
 use super::{Objects, bad_handle, too_many};
 use crate::body::io::{SharedPointer, Striped};
 use crate::generated::constants::{MPI_COMM_NULL, MPI_Comm, MPI_FILE_NULL, MPI_File};
+use hpvm_copy::slow_stores::SlowStores;
 use hpvm_io::{Hints, View};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Comm, Status};
@@ -25,6 +26,18 @@ pub struct FileObject {
     state: Mutex<State>,
     /// Memory in which collective calls gather, kept from one to the next: fresh memory costs more than to copy into it.
     scratch: Mutex<Vec<u8>>,
+    /// Memory of all ranks of the one host in which they gather what they write together.
+    pub common: Mutex<Common>,
+}
+
+/// Such memory, made when it is first needed. All ranks find the same here.
+#[derive(Debug, Default)]
+pub enum Common {
+    #[default]
+    Untried,
+    /// Some rank could not have it.
+    Refused,
+    Memory(Arc<hpvm_io::SharedMemory>),
 }
 
 /// Bytes of such memory that are kept.
@@ -41,6 +54,35 @@ pub struct State {
     pub atomic: bool,
     pub handler: Handler,
     pub split: Option<Split>,
+    pub rhythm: Rhythm,
+    /// How this rank's stores to memory went in which another one gathers.
+    pub stores: SlowStores,
+}
+
+/// How often a program syncs: what will be synced soon can be on its way to the device while more is gathered.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rhythm {
+    /// Collective writes that were gathered since the last sync, and between the two before.
+    since: u32,
+    between: u32,
+}
+
+/// Writes between two syncs, at most, of which each sends its bytes to the device: more of them may well write the same bytes again.
+const WRITES_EACH_SENT: u32 = 8;
+
+impl Rhythm {
+    /// A collective write begins; says whether a sync is about to follow it, as one followed those before.
+    pub fn write(&mut self) -> bool {
+        self.since = self.since.saturating_add(1);
+        (self.since..=WRITES_EACH_SENT).contains(&self.between)
+    }
+
+    /// Everything is synced. A second sync, as programs call it for the order of accesses, says nothing.
+    pub fn sync(&mut self) {
+        if self.since > 0 {
+            self.between = core::mem::take(&mut self.since);
+        }
+    }
 }
 
 /// A split collective call that has begun (section 14.4.5).
@@ -63,8 +105,8 @@ impl FileObject {
         state: State,
     ) -> FileObject {
         let (file, state) = (Arc::new(file), Mutex::new(state));
-        let scratch = Mutex::default();
-        FileObject { file, object, comm, hosts, shared, stripes, state, scratch }
+        let (scratch, common) = (Mutex::default(), Mutex::default());
+        FileObject { file, object, comm, hosts, shared, stripes, state, scratch, common }
     }
 
     /// Memory of any length and content, to be given back by [`FileObject::keep_scratch`].
@@ -83,6 +125,12 @@ impl FileObject {
     pub fn is_near(&self) -> bool {
         let one_host = self.hosts.iter().all(|host| *host == self.hosts[0]);
         one_host && self.stripes.is_none() && !self.file.is_remote()
+    }
+
+    /// Whether this rank is the first of its host.
+    pub fn is_first_of_host(&self) -> bool {
+        let own = self.rank();
+        !self.hosts[..own].contains(&self.hosts[own])
     }
 
     /// The changing parts. Held for moments only, never across a callback or a wait for others.
@@ -126,5 +174,27 @@ impl Objects {
     pub fn add_file(&mut self, file: Arc<FileObject>) -> Result<MPI_File> {
         debug_assert!(file.comm != MPI_COMM_NULL);
         self.files.insert(file).map(MPI_File).ok_or_else(|| too_many("files"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sync_is_expected_where_one_followed_before() {
+        let mut rhythm = Rhythm::default();
+        assert!(!rhythm.write() && !rhythm.write());
+        rhythm.sync();
+        assert!(rhythm.write() && rhythm.write());
+        // None followed: more writes than last time.
+        assert!(!rhythm.write());
+        (0..WRITES_EACH_SENT).for_each(|_| assert!(!rhythm.write()));
+        rhythm.sync();
+        assert!(!rhythm.write(), "too many to send each");
+        rhythm.sync();
+        assert!(rhythm.write());
+        (0..2).for_each(|_| rhythm.sync());
+        assert!(rhythm.write(), "the second sync says nothing");
     }
 }

@@ -150,7 +150,8 @@ fn bad_handle(class: Class, what: &str, null: bool, value: usize) -> Error {
         true => format!("MPI_{}_NULL", what.to_uppercase()),
         false => format!("{value:#x}, which is not or no longer one"),
     };
-    Error::new(class, format!("expected a {what} handle, found {found}"))
+    let article = if what.starts_with(['e', 'i', 'o']) { "an" } else { "a" };
+    Error::new(class, format!("expected {article} {what} handle, found {found}"))
 }
 
 /// The error of a handle that is no communicator.

@@ -1,4 +1,4 @@
-//! How datagrams go to other hosts: `HPVM_LANE`, and the helper that lets them pass the kernel.
+//! How datagrams go to other hosts: `HPVM_LANE`, `HPVM_OFI_RDMA`, and the helper that lets them pass the kernel.
 
 use super::meet::{manager, network};
 use super::{host_name, installation};
@@ -6,7 +6,8 @@ use hpvm_job::Client;
 use hpvm_mpi::{Class, Error, Result};
 use hpvm_net::interfaces::Interface;
 use hpvm_net::{
-    Lane, Opened, PastKernelSettings, Refusal, Why, XDP_HELPER, XdpHelper, xdp_is_worth, xdp_usable,
+    Lane, Opened, PastKernelSettings, Rdma, Refusal, Why, XDP_HELPER, XdpHelper, xdp_is_worth,
+    xdp_usable,
 };
 use std::path::PathBuf;
 
@@ -42,17 +43,30 @@ pub fn named(why: &str, lane: &str) -> Error {
 /// the interfaces already.
 pub fn read() -> Result<(Lane, Wish)> {
     let spawned = std::env::var_os("HPVM_PARENT_PORT").is_some();
-    let wish = |wish| Ok((Lane::Udp, if spawned { Wish::No } else { wish }));
+    let unless_spawned = |wish| if spawned { Wish::No } else { wish };
     match std::env::var("HPVM_LANE").as_deref() {
-        Err(_) | Ok("" | "auto") => wish(Wish::Auto),
-        Ok("udp") => wish(Wish::No),
-        Ok("xdp") => wish(Wish::Must),
+        Err(_) | Ok("" | "auto") => Ok((Lane::Auto, unless_spawned(Wish::Auto))),
+        Ok("udp") => Ok((Lane::Udp, Wish::No)),
+        Ok("xdp") => Ok((Lane::Udp, unless_spawned(Wish::Must))),
         Ok("ofi") => {
             let provider = std::env::var("HPVM_OFI_PROVIDER").ok();
             Ok((Lane::Ofi(provider.filter(|name| !name.is_empty())), Wish::No))
         }
         Ok(other) => {
             let text = format!("HPVM_LANE is {other:?}; expected auto, udp, xdp or ofi");
+            Err(Error::new(Class::Arg, text))
+        }
+    }
+}
+
+/// Obeys `HPVM_OFI_RDMA`: whether libfabric reads long messages out of their senders' memory.
+pub fn rdma() -> Result<Rdma> {
+    match std::env::var("HPVM_OFI_RDMA").as_deref() {
+        Err(_) | Ok("" | "auto") => Ok(Rdma::Auto),
+        Ok("1") => Ok(Rdma::Always),
+        Ok("0") => Ok(Rdma::Never),
+        Ok(other) => {
+            let text = format!("HPVM_OFI_RDMA is {other:?}; expected auto, 0 or 1");
             Err(Error::new(Class::Arg, text))
         }
     }

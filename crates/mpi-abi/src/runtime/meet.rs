@@ -1,7 +1,7 @@
 //! How the ranks of a job meet: those of one host in shared memory, those of different hosts over
 //! the network.
 
-use super::lane::{self, Past};
+use super::lane::{self, Past, Wish};
 use super::tables::{self, Chosen};
 use crate::runtime::host_name;
 use hpvm_job::{Client, Job, PmiError};
@@ -198,7 +198,6 @@ fn announce(
 ) -> Result<(Opened, Option<JobKey>, Option<Far>, Past)> {
     let (lane, wish) = lane::read()?;
     let chosen = interfaces().map_err(network)?;
-    let past = Past::prepare(wish, m, (job.rank, ranks[0]), &chosen)?;
     let mut secret = secret_of(m)?;
     if secret.is_none() && job.rank == 0 {
         let [high, low] = random_key()?;
@@ -212,16 +211,20 @@ fn announce(
         rank: job.rank,
         size: job.size,
         nodes: job.nodes.clone(),
-        interfaces: chosen,
+        interfaces: chosen.clone(),
         host: host_name(),
         timeout: net_timeout()?,
         lane: lane.clone(),
+        rdma: lane::rdma()?,
         far: far.as_ref().map_or_else(Vec::new, Far::ranks),
     });
     let opened = opened.map_err(|why| match lane {
         Lane::Ofi(_) => lane::named(&why, "ofi"),
-        Lane::Udp => network(why),
+        Lane::Udp | Lane::Auto => network(why),
     })?;
+    // What goes by libfabric passes the kernel already.
+    let wish = if opened.ofi().is_some() { Wish::No } else { wish };
+    let past = Past::prepare(wish, m, (job.rank, ranks[0]), &chosen)?;
     let name = format!("{CARD_KEY}{}", job.rank);
     m.put(&name, &opened.card().text()).map_err(manager)?;
     Ok((opened, secret, far, past))

@@ -8,7 +8,8 @@ use crate::engine::requests::{Operation, ReqId, Transfer};
 use crate::pt2pt::protocol::*;
 use crate::pt2pt::select::{ReceiveFacts, ReceiveMethod, select_receive};
 use crate::pt2pt::{
-    cancel, direct_read, eager, fragments, mapped, packets, rendezvous, split_copy, stream,
+    cancel, direct_read, eager, fragments, mapped, packets, rdma_read, rendezvous, split_copy,
+    stream,
 };
 use hpvm_fm::{Head, Rank, Streamed, Transport, handler_id};
 
@@ -32,6 +33,8 @@ pub(crate) enum Deferred {
     WriteSplit(split_copy::Request),
     /// Split copy: go on reading parts of the message of this control block.
     ReadSplit(usize),
+    /// No card is to read the message of the send with this number any more.
+    Conceal(u64),
     /// A sender asks to forget a message that it announced.
     Cancel(cancel::Request),
     /// Split copy: the sender has written the last part of a message, or could not write some.
@@ -88,6 +91,7 @@ impl<T: Transport> Process<T> {
             Deferred::ModelQuota(dst, word) => self.backlog.models.tell(dst, word),
             Deferred::WriteSplit(request) => split_copy::write_parts(self, request),
             Deferred::ReadSplit(index) => split_copy::read_parts(self, index, None),
+            Deferred::Conceal(number) => self.fm.transport_mut().conceal(number),
             Deferred::Cancel(request) => cancel::answer(self, request),
             Deferred::SplitDone(done) => split_copy::apply_done(self, done),
         }
@@ -131,6 +135,7 @@ impl<T: Transport> Process<T> {
                     direct_read::advance(self, id, &transfer, want);
                 }
             }
+            ReceiveMethod::RdmaRead => rdma_read::start(self, id, &transfer, want),
             ReceiveMethod::Packets => rendezvous::send_cts(self, id, &transfer, 0),
             ReceiveMethod::Stream => {
                 if stream::post_landing(self, id, &transfer) && !transfer.stream_opened {
@@ -162,6 +167,9 @@ impl<T: Transport> Process<T> {
             mapped,
             read,
             split: read && split_copy::is_possible(self, id),
+            rdma: transfer.exposed.is_some()
+                && !transfer.unreadable
+                && rdma_read::is_possible(self, id, src),
             stream: self.fm.transport().can_stream(src, transfer.len),
         }
     }
@@ -177,10 +185,16 @@ impl<T: Transport> Process<T> {
         split_copy::check_done(self);
     }
 
-    /// A stream has ended.
+    /// A stream, or a read by a card, has ended.
     #[inline(always)]
     pub(super) fn finish_stream(&mut self, ended: Streamed) {
-        stream::finish(&mut self.inbox, ended);
+        let id = ReqId::from_number;
+        match ended {
+            Streamed::Came(cookie) => stream::finish_receive(&mut self.inbox, id(cookie)),
+            Streamed::Gone(number) => stream::finish_send(&mut self.inbox, id(number)),
+            Streamed::Read(cookie) => rdma_read::finish(self, id(cookie), true),
+            Streamed::NotRead(cookie) => rdma_read::finish(self, id(cookie), false),
+        }
     }
 
     /// Sends more of the messages that go in packets. True when something went out.

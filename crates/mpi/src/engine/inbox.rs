@@ -163,6 +163,15 @@ impl Inbox {
         }
     }
 
+    /// Nobody is to read the memory of send `id` any more, as it was announced.
+    pub(crate) fn withdraw_offer(&mut self, id: ReqId) {
+        let Some(Operation::Send(s)) = self.requests.get_mut(id).map(|r| &mut r.op) else { return };
+        self.offered -= u32::from(core::mem::take(&mut s.offered));
+        if core::mem::take(&mut s.exposed) {
+            self.deferred.push_back(Deferred::Conceal(id.number()));
+        }
+    }
+
     /// The transfer of receive `id`, and the bytes that its buffer has room for; 0 if all bytes have come.
     pub(crate) fn transfer(&self, id: ReqId) -> Option<(Transfer, u64)> {
         match self.requests.get(id).map(|r| &r.op) {

@@ -13,7 +13,7 @@ mod long;
 
 use crate::engine::requests::ReqId;
 use crate::status::ANY_TAG;
-use hpvm_fm::Rank;
+use hpvm_fm::{Exposed, Rank};
 use long::{LongPosted, LongUnexpected};
 use std::collections::VecDeque;
 
@@ -66,6 +66,8 @@ pub struct Announcement {
     pub address: u64,
     /// The sender's request, which the answer names.
     pub request: u64,
+    /// What a card needs to read the bytes, if the sender has exposed them.
+    pub exposed: Option<Exposed>,
     /// The bytes themselves, if they came with the RTS (short synchronous sends).
     pub data: Option<Box<[u8]>>,
     /// The bytes come in a stream that the sender has opened, with the request's number.

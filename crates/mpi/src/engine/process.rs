@@ -260,7 +260,7 @@ impl<T: Transport> Process<T> {
     /// True when packets wait that others need even if this process ends. A peer that has ended gives
     /// no credit any more, so who ends must wait for no others.
     pub fn owes_packets(&self) -> bool {
-        self.backlog.is_needed() || self.inbox.onesided.has_work()
+        self.backlog.is_needed() || self.inbox.onesided.has_work() || self.inbox.onesided.gathers()
     }
 
     /// The outcome of a request that is done, whose place it frees. `None`: not done, or no such.

@@ -176,8 +176,14 @@ mod tests {
 
     #[test]
     fn announcements_weigh_what_they_carry() {
-        let announced =
-            |data| Announcement { len: 9, address: 0, request: 1, data, stream_opened: false };
+        let announced = |data| Announcement {
+            len: 9,
+            address: 0,
+            request: 1,
+            exposed: None,
+            data,
+            stream_opened: false,
+        };
         let of = |data| {
             weight(&Unexpected { src: 0, tag: 0, content: Content::Announced(announced(data)) })
         };

@@ -13,7 +13,7 @@ use crate::error::{Class, Error};
 use crate::pt2pt::cancel::Cancelling;
 use crate::pt2pt::select::ReceiveMethod;
 use crate::status::Status;
-use hpvm_fm::Rank;
+use hpvm_fm::{Exposed, Rank};
 use std::sync::Arc;
 
 /// Names a request of this process. The number fits a handle and travels in packets.
@@ -70,6 +70,8 @@ pub struct SendOp {
     pub asked: bool,
     /// The message has been announced, and the receiver may be reading the buffer.
     pub offered: bool,
+    /// The message has been exposed to the receiver's card, under the request's number.
+    pub exposed: bool,
     /// How far `MPI_Cancel` has come.
     pub(crate) cancelling: Cancelling,
     /// The library's copy of the message, if there is one (`MPI_Bsend`); `buf` points into it.
@@ -127,12 +129,21 @@ pub struct Transfer {
     pub done: u64,
     /// Address of the message in the sender's memory; 0 if it is not one run there.
     pub address: u64,
+    /// What a card needs to read the message, if the sender has exposed it.
+    pub exposed: Option<Exposed>,
     /// The sender has opened a stream for the message.
     pub stream_opened: bool,
     /// An attempt to read the sender's memory has been refused.
     pub unreadable: bool,
     /// The method by which the message is fetched, once it has been chosen.
     pub method: Option<ReceiveMethod>,
+}
+
+impl Transfer {
+    /// The transport writes into the receive buffer until it says that it has ended.
+    pub fn is_moved_by_transport(&self) -> bool {
+        matches!(self.method, Some(ReceiveMethod::Stream | ReceiveMethod::RdmaRead))
+    }
 }
 
 /// One request.

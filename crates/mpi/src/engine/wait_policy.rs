@@ -208,6 +208,18 @@ impl WaitPolicy {
         }
     }
 
+    /// As `for_packets`, while what others store into memory is awaited, which rings no bell: who sleeps finds it too late. So a rank that
+    /// shares its processor with another one yields to it, and soon looks for a better place.
+    #[inline]
+    pub fn for_memory(&mut self, idle: u32, looked: bool) -> Decision {
+        let beyond = idle.saturating_sub(self.polls());
+        let decides = !self.oversubscribed && self.shares && (beyond > 1 || looked);
+        if decides && (1..=SLOT_YIELDS).contains(&beyond) {
+            return self.give_way(MIGRATE_YIELDS_APART);
+        }
+        self.for_packets(idle, looked)
+    }
+
     fn sleep(&mut self) -> Decision {
         self.sleeps = self.sleeps.wrapping_add(1);
         Decision::Sleep(MAX_SLEEP)
@@ -396,6 +408,28 @@ mod tests {
         );
         let policy = WaitPolicy { shares: true, ..WaitPolicy::default() };
         assert_eq!(packets(policy, OVERSUBSCRIBED_POLLS + 1)[1], (sleep, 1));
+    }
+
+    #[test]
+    fn who_shares_this_processor_and_waits_for_memory_yields_long_and_moves_soon() {
+        let mut policy = WaitPolicy { shares: true, ..WaitPolicy::default() };
+        assert_eq!(policy.for_memory(OVERSUBSCRIBED_POLLS, false), Decision::Spin);
+        assert_eq!(policy.for_memory(OVERSUBSCRIBED_POLLS + 1, false), Decision::Look);
+        let all: Vec<Decision> = (1..=SLOT_YIELDS + 1)
+            .map(|beyond| policy.for_memory(OVERSUBSCRIBED_POLLS + beyond, true))
+            .collect();
+        let moves = all.iter().filter(|d| **d == Decision::Migrate).count() as u32;
+        assert_eq!(moves, SLOT_YIELDS / MIGRATE_YIELDS_APART);
+        let rests: Vec<usize> =
+            (0..all.len()).filter(|i| matches!(all[*i], Decision::Sleep(_))).collect();
+        assert_eq!(rests, [SLOT_YIELDS as usize]);
+        // Elsewhere it makes no difference what is awaited.
+        for shape in [WaitPolicy::default(), WaitPolicy { oversubscribed: true, ..policy }] {
+            let (mut memory, mut packets) = (shape, shape);
+            for idle in 1..=POLLS + (YIELDS + 2) * POLLS_BETWEEN_YIELDS {
+                assert_eq!(memory.for_memory(idle, false), packets.for_packets(idle, false));
+            }
+        }
     }
 
     #[test]

@@ -66,6 +66,7 @@ pub(super) fn asks_itself<T: Transport>(p: &Process<T>, id: ReqId) -> bool {
 
 /// Send `id` ends as one that was cancelled.
 fn end(inbox: &mut Inbox, id: ReqId) {
+    inbox.withdraw_offer(id);
     if let Some(r) = inbox.requests.get_mut(id) {
         r.status = Status { cancelled: true, ..Status::EMPTY };
     }
@@ -124,10 +125,7 @@ fn on_answer(inbox: &mut Inbox, src: Rank, head: Head) {
             let streams_on = s.streaming && !gone;
             match (forgotten, streams_on) {
                 (true, true) => r.status = Status { cancelled: true, ..Status::EMPTY },
-                (true, false) => {
-                    inbox.offered -= u32::from(core::mem::take(&mut s.offered));
-                    end(inbox, id);
-                }
+                (true, false) => end(inbox, id),
                 (false, _) if gone => inbox.complete(id),
                 (false, _) => {}
             }

@@ -11,7 +11,6 @@ use crate::engine::matching::ANY_PROCESS;
 use crate::engine::process::Process;
 use crate::engine::requests::{Operation, RecvOp, ReqId, SendOp};
 use crate::error::{Class, Error};
-use crate::pt2pt::select::ReceiveMethod;
 use crate::pt2pt::{cancel, fragments, split_copy};
 use hpvm_fm::{Rank, Transport};
 
@@ -106,7 +105,7 @@ impl<T: Transport> Process<T> {
     /// Why receive `id` cannot complete, if the process that it needs is dead.
     fn lost_sender(&self, id: ReqId, op: &RecvOp) -> Option<Error> {
         match &op.transfer {
-            Some(transfer) if transfer.method == Some(ReceiveMethod::Stream) => None,
+            Some(transfer) if transfer.is_moved_by_transport() => None,
             Some(transfer) => self.is_lost(transfer.src).then(|| died(transfer.src)),
             None => match fragments::sender(&self.inbox, id) {
                 Some(src) => self.is_lost(src).then(|| died(src)),
@@ -134,8 +133,8 @@ impl<T: Transport> Process<T> {
                 return;
             }
             Operation::Send(op) => {
-                inbox.offered -= u32::from(core::mem::take(&mut op.offered));
                 let dst = op.dst;
+                inbox.withdraw_offer(id);
                 self.backlog.withdraw_send(dst, id);
                 self.backlog.packets.retain(|message| message.request != id);
             }

@@ -17,6 +17,7 @@ mod lost;
 pub(crate) mod mapped;
 pub(crate) mod packets;
 pub mod protocol;
+pub(crate) mod rdma_read;
 pub(crate) mod rendezvous;
 pub mod select;
 pub(crate) mod split_copy;
@@ -181,6 +182,7 @@ impl<T: Transport> Process<T> {
             packet: limits.packet as u64,
             fragments: 0,
             stream: false,
+            rdma: false,
             read: false,
         };
         let bytes = m.packed_size();
@@ -191,10 +193,12 @@ impl<T: Transport> Process<T> {
         let fragments = transport.max_fragmented(dst);
         // Whether the receiver reads is looked up only where it changes the choice.
         let unasked = fragments != 0 && bytes <= self.thresholds.max_unasked;
+        let stream = transport.can_open(dst, bytes);
         SendFacts {
             one_run: m.ty.as_run(m.count).is_some(),
             fragments,
-            stream: transport.can_open(dst, bytes),
+            stream,
+            rdma: stream && transport.has_rdma(dst),
             read: unasked && self.receiver_reads(m, dst),
             ..known
         }
@@ -261,6 +265,7 @@ impl<T: Transport> Process<T> {
             streaming: false,
             asked: false,
             offered: false,
+            exposed: false,
             cancelling: cancel::Cancelling::Not,
             copy: None,
         };
@@ -420,7 +425,13 @@ pub(crate) fn start_queued_send<T: Transport>(p: &mut Process<T>, id: ReqId) -> 
     // Without fragments: the message is late already, and its receiver is busy, so the two copies would
     // not overlap.
     let facts = SendFacts { fragments: 0, ..p.send_facts(m, op.dst, mode) };
-    match select_send(m.packed_size(), &facts, &p.thresholds) {
+    let method = select_send(m.packed_size(), &facts, &p.thresholds);
+    if op.exposed && !matches!(method, SendMethod::Announced { .. }) {
+        // An announcement found no credit, and by now there is another way.
+        p.inbox.withdraw_offer(id);
+        return start_queued_send(p, id);
+    }
+    match method {
         SendMethod::Inline | SendMethod::Eager | SendMethod::Fragments => {
             // SAFETY: the program keeps its buffer until the request completes.
             unsafe { eager::start(&mut p.fm, m, op.dst, op.envelope)? };

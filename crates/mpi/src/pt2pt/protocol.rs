@@ -5,7 +5,7 @@
 //! | `EAGER` | envelope | the message | a whole message |
 //! | `FRAGMENT_HEAD` | envelope | [`MessageHead`] | a whole message follows in fragments |
 //! | `FRAGMENT` | number of a `FRAGMENT_HEAD` | the next fragment | |
-//! | `RTS` | envelope | [`Rts`], then the message if `aux` is `WITH_DATA` | a message is ready |
+//! | `RTS` | envelope | [`Rts`], then the message if `aux` is `WITH_DATA`, or what a card needs to read it if `aux` is `EXPOSED` | a message is ready |
 //! | `CTS` | sender's request | receiver's request | send it in `DATA` packets, or as a stream if `aux` is `AS_STREAM` |
 //! | `DATA` | receiver's request | the next bytes | |
 //! | `FIN` | sender's request | | the receiver has it all |
@@ -22,7 +22,7 @@
 //! Where no stream can be opened yet, an RTS announces the message and the receiver asks for a stream. The
 //! transport tells both sides when the stream has ended.
 
-use hpvm_fm::handler_id;
+use hpvm_fm::{Exposed, handler_id};
 
 pub const EAGER: u8 = handler_id::MPI.start;
 pub const RTS: u8 = handler_id::MPI.start + 1;
@@ -46,6 +46,8 @@ pub const MAX_FRAGMENTED: u64 = 64 * 1024;
 
 /// `aux` of an RTS that carries the message itself.
 pub const WITH_DATA: u16 = 1;
+/// `aux` of an RTS behind which follows what the receiver needs to read the message by RDMA: an [`Exposed`].
+pub const EXPOSED: u16 = 2;
 /// `aux` of a CTS that asks for a stream.
 pub const AS_STREAM: u16 = 1;
 /// `aux` of a CANCEL_ANSWER that says that the message will not be received.
@@ -90,6 +92,23 @@ impl Rts {
             request: u64::from_le_bytes(request),
         })
     }
+}
+
+/// Bytes of an [`Exposed`] in a packet.
+pub const EXPOSED_BYTES: usize = 16;
+
+pub fn exposed_to_bytes(exposed: Exposed) -> [u8; EXPOSED_BYTES] {
+    let mut out = [0; EXPOSED_BYTES];
+    out[..8].copy_from_slice(&exposed.address.to_le_bytes());
+    out[8..].copy_from_slice(&exposed.key.to_le_bytes());
+    out
+}
+
+/// `None` when a peer sent another number of bytes.
+pub fn exposed_of(data: &[u8]) -> Option<Exposed> {
+    let (words, []) = data.as_chunks::<8>() else { return None };
+    let [address, key] = *words else { return None };
+    Some(Exposed { address: u64::from_le_bytes(address), key: u64::from_le_bytes(key) })
 }
 
 /// A SPLIT_REQUEST: the receiver of a message, which reads it, asks its sender to write from the end.
@@ -169,6 +188,10 @@ mod tests {
         rts.write(&mut bytes);
         assert_eq!(Rts::read(&bytes), Some(rts));
         assert_eq!(Rts::read(&bytes[1..]), None);
+        let exposed = Exposed { address: 1 << 50, key: 9 };
+        let bytes = exposed_to_bytes(exposed);
+        assert_eq!(exposed_of(&bytes), Some(exposed));
+        assert_eq!((exposed_of(&bytes[1..]), exposed_of(&bytes[..8])), (None, None));
         let head = MessageHead { len: 5, number: u64::MAX - 1 };
         assert_eq!(MessageHead::read(&head.to_bytes()), Some(head));
         assert_eq!(MessageHead::read(&head.to_bytes()[1..]), None);

@@ -15,29 +15,47 @@ use crate::engine::matching::{Announcement, Content, Unexpected};
 use crate::engine::process::Process;
 use crate::engine::requests::{Operation, ReqId, Transfer};
 use crate::error::{Class, Error};
-use crate::pt2pt::protocol::{self, AS_STREAM, CTS, FIN, RTS, Rts, WITH_DATA};
+use crate::pt2pt::protocol::{
+    self, AS_STREAM, CTS, EXPOSED, EXPOSED_BYTES, FIN, RTS, Rts, WITH_DATA,
+};
 use hpvm_fm::{Head, PeerMemoryError, Rank, Stall, Transport};
 
-/// Announces the message of send `id`. The RTS carries the message itself if `with_data`.
+/// Announces the message of send `id`. The RTS carries the message itself if `with_data`. If a card reads from this process, it
+/// carries what the receiver's card needs.
 pub(super) fn start<T: Transport>(
     p: &mut Process<T>,
     id: ReqId,
     with_data: bool,
 ) -> Result<(), Stall> {
-    let Some(Operation::Send(op)) = p.inbox.requests.get(id).map(|r| &r.op) else { return Ok(()) };
+    let Some(Operation::Send(op)) = p.inbox.requests.get_mut(id).map(|r| &mut r.op) else {
+        return Ok(());
+    };
     let m = Outgoing { buf: op.buf, count: op.count, ty: &op.ty };
     let bytes = op.packed_size();
-    let address =
-        op.ty.as_run(op.count).map_or(0, |(first, _)| op.buf.addr() as u64 + first as u64);
+    let run = op.ty.as_run(op.count).map(|(first, _)| op.buf.wrapping_offset(first as isize));
+    let address = run.map_or(0, |from| from.addr() as u64);
+    let exposed = run.filter(|_| !with_data).and_then(|from| {
+        // SAFETY: the program keeps its buffer until the request completes, and the memory is concealed then.
+        unsafe { p.fm.transport_mut().expose(op.dst, id.number(), from, bytes) }
+    });
+    op.exposed |= exposed.is_some();
     let rts = Rts { address, len: bytes, request: id.number() };
     let mut head = Head::single(RTS, op.envelope);
-    head.aux = u16::from(with_data) * WITH_DATA;
-    let len = Rts::BYTES + if with_data { bytes as usize } else { 0 };
-    p.fm.send(op.dst, head, len, |out| {
-        rts.write(out);
+    let (aux, rest) = match exposed {
+        _ if with_data => (WITH_DATA, bytes as usize),
+        Some(_) => (EXPOSED, EXPOSED_BYTES),
+        None => (0, 0),
+    };
+    head.aux = aux;
+    // If there is no credit, the memory stays exposed for the next attempt.
+    p.fm.send(op.dst, head, Rts::BYTES + rest, |out| {
+        let (first, rest) = out.split_at_mut(Rts::BYTES);
+        rts.write(first);
         if with_data {
             // SAFETY: the program keeps its buffer until the request completes.
-            unsafe { pack_all(m, &mut out[Rts::BYTES..]) };
+            unsafe { pack_all(m, rest) };
+        } else if let Some(exposed) = exposed {
+            rest.copy_from_slice(&protocol::exposed_to_bytes(exposed));
         }
     })?;
     if !with_data && address != 0 {
@@ -61,7 +79,8 @@ fn on_rts(inbox: &mut Inbox, src: Rank, head: Head, data: &[u8]) {
     };
     let rest = &data[Rts::BYTES..];
     let with_data = head.aux == WITH_DATA;
-    if with_data && rest.len() as u64 != rts.len {
+    let exposed = if head.aux == EXPOSED { protocol::exposed_of(rest) } else { None };
+    if (with_data && rest.len() as u64 != rts.len) || (head.aux == EXPOSED && exposed.is_none()) {
         let found = rest.len();
         return inbox.violate(src, format!("{found} bytes with an RTS of {}", rts.len));
     }
@@ -69,6 +88,7 @@ fn on_rts(inbox: &mut Inbox, src: Rank, head: Head, data: &[u8]) {
         len: rts.len,
         address: rts.address,
         request: rts.request,
+        exposed,
         data: with_data.then(|| rest.into()),
         stream_opened: false,
     };
@@ -107,6 +127,7 @@ pub(crate) fn matched(inbox: &mut Inbox, id: ReqId, src: Rank, tag: i32, a: Anno
         len: a.len,
         done: 0,
         address: a.address,
+        exposed: a.exposed,
         stream_opened: a.stream_opened,
         unreadable: false,
         method: None,
@@ -129,13 +150,13 @@ fn on_cts(inbox: &mut Inbox, src: Rank, head: Head, data: &[u8]) {
     match (inbox.requests.get_mut(id).map(|r| &mut r.op), theirs) {
         (Some(Operation::Send(s)), Some(theirs)) if s.dst == src && !s.streaming && !s.asked => {
             s.asked = true;
-            inbox.offered -= u32::from(core::mem::take(&mut s.offered));
             s.streaming = head.aux == AS_STREAM;
             let what = match s.streaming {
                 true => Deferred::SendStream(id),
                 false => Deferred::SendPackets(id, theirs),
             };
             inbox.deferred.push_back(what);
+            inbox.withdraw_offer(id);
         }
         _ => {
             let text = format!("a CTS for request {:#x}, which is not its own", head.imm);
@@ -149,7 +170,7 @@ fn on_fin(inbox: &mut Inbox, src: Rank, ours: u64) {
     let id = ReqId::from_number(ours);
     match inbox.requests.get_mut(id).map(|r| &mut r.op) {
         Some(Operation::Send(s)) if s.dst == src && !s.streaming => {
-            inbox.offered -= u32::from(core::mem::take(&mut s.offered));
+            inbox.withdraw_offer(id);
             inbox.complete(id);
         }
         _ => inbox.violate(src, format!("a FIN for request {ours:#x}, which is not its own")),

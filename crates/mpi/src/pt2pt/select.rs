@@ -101,6 +101,8 @@ pub struct SendFacts {
     pub fragments: u64,
     /// A stream to this peer can be opened: the peer is on another host, and the message is long enough.
     pub stream: bool,
+    /// A card of the receiver's host reads messages of one run out of our memory.
+    pub rdma: bool,
     /// The receiver would read the message out of our memory.
     pub read: bool,
 }
@@ -125,7 +127,7 @@ pub enum SendMethod {
 pub fn select_send(len: u64, facts: &SendFacts, t: &Thresholds) -> SendMethod {
     let asks = facts.mode == Mode::Synchronous || facts.xoff;
     if len >= t.min_choice {
-        if facts.stream {
+        if facts.stream && !(facts.rdma && facts.one_run) {
             return SendMethod::Stream;
         }
         let max = if facts.read { t.max_unasked_beside_read } else { t.max_unasked };
@@ -155,6 +157,8 @@ pub struct ReceiveFacts {
     /// The sender may write into the receive buffer meanwhile: the buffer is one run of memory, ranks do not
     /// share processors, and this process has no long message of its own for others to read.
     pub split: bool,
+    /// The sender has exposed the message to a card of this host, and the receive buffer is one run of memory.
+    pub rdma: bool,
     /// The transport has streams for a message of this length from this peer.
     pub stream: bool,
 }
@@ -170,6 +174,8 @@ pub enum ReceiveMethod {
     DirectRead,
     /// The receiver reads from the beginning while the sender writes from the end ([`super::split_copy`]).
     SplitCopy,
+    /// Read by a network card out of the sender's memory ([`super::rdma_read`]).
+    RdmaRead,
     /// In packets that the sender is asked for ([`super::packets`]).
     Packets,
     /// As a stream of the transport ([`super::stream`]); if the sender has not opened it, the receiver asks.
@@ -185,7 +191,11 @@ pub fn select_receive(want: u64, facts: &ReceiveFacts, t: &Thresholds) -> Receiv
     } else if facts.mapped {
         ReceiveMethod::Mapped
     } else if !(facts.one_run_there && facts.read) {
-        if facts.stream { ReceiveMethod::Stream } else { ReceiveMethod::Packets }
+        match facts {
+            ReceiveFacts { rdma: true, .. } => ReceiveMethod::RdmaRead,
+            ReceiveFacts { stream: true, .. } => ReceiveMethod::Stream,
+            _ => ReceiveMethod::Packets,
+        }
     } else if want >= t.min_split_copy && facts.split {
         ReceiveMethod::SplitCopy
     } else {

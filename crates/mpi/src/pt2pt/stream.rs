@@ -7,7 +7,7 @@
 //!   [`start_asked`] lets the transport send it when the receiver asks for a stream.
 //! - on packet: [`on_packet`] finds the receive of a stream, and [`post_landing`] tells the transport where the
 //!   bytes go.
-//! - finish: [`finish`], when the transport says that a stream has ended.
+//! - finish: [`finish_receive`] and [`finish_send`], when the transport says that a stream has ended.
 
 use crate::datatype::Datatype;
 use crate::engine::inbox::Inbox;
@@ -17,7 +17,7 @@ use crate::engine::requests::{Operation, ReqId, Transfer};
 use crate::error::{Class, Error};
 use crate::pt2pt::protocol::{MessageHead, STREAM_HEAD};
 use crate::pt2pt::{cancel, rendezvous};
-use hpvm_fm::{Head, Holes, Landing, Memory, Rank, Streamed, Transport};
+use hpvm_fm::{Head, Holes, Landing, Memory, Rank, Transport};
 use std::sync::Arc;
 
 /// A program's buffer whose elements do not lie in one run of memory.
@@ -125,24 +125,26 @@ pub(crate) fn on_packet(inbox: &mut Inbox, src: Rank, head: Head, data: &[u8]) {
     let Some(MessageHead { len, number }) = MessageHead::read(data) else {
         return inbox.violate(src, format!("{} bytes about a stream", data.len()));
     };
-    let message =
-        Announcement { len, address: 0, request: number, data: None, stream_opened: true };
+    let message = Announcement {
+        len,
+        address: 0,
+        request: number,
+        exposed: None,
+        data: None,
+        stream_opened: true,
+    };
     rendezvous::on_announcement(inbox, context, src, tag, message);
 }
 
-/// The transport says that a stream has ended: completes the receive, or the send.
-pub(crate) fn finish(inbox: &mut Inbox, ended: Streamed) {
-    match ended {
-        Streamed::Came(cookie) => {
-            let id = ReqId::from_number(cookie);
-            let Some(len) = inbox.transfer_mut(id).map(|t| t.len) else { return };
-            inbox.finish_receive(id, len);
-        }
-        Streamed::Gone(number) => {
-            let id = ReqId::from_number(number);
-            if !cancel::ended(inbox, id) {
-                inbox.complete(id);
-            }
-        }
+/// The transport says that the stream of receive `id` has come: completes it.
+pub(crate) fn finish_receive(inbox: &mut Inbox, id: ReqId) {
+    let Some(len) = inbox.transfer_mut(id).map(|t| t.len) else { return };
+    inbox.finish_receive(id, len);
+}
+
+/// The transport says that it does not need the memory of send `id` any more: completes it.
+pub(crate) fn finish_send(inbox: &mut Inbox, id: ReqId) {
+    if !cancel::ended(inbox, id) {
+        inbox.complete(id);
     }
 }

@@ -60,6 +60,20 @@ pub fn kind(entry: &'static Predefined) -> Option<Kind> {
     native(entry).or_else(|| code(entry).map(Kind::Other))
 }
 
+/// Whether an accumulate may have one of these elements at the origin and the other at the target: they are the same
+/// (section 12.3.4), or two names of it, as `MPI_INT`, `MPI_INT32_T` and `MPI_INTEGER` are. `None` stands for elements of several
+/// kinds.
+pub fn same_elements(a: Option<&Predefined>, b: Option<&Predefined>) -> bool {
+    let (Some(a), Some(b)) = (a, b) else { return a.is_none() && b.is_none() };
+    match (a.kind, b.kind) {
+        (Shape::Scalar(a), Shape::Scalar(b)) => a == b,
+        (Shape::Pair { value, index, .. }, Shape::Pair { value: v, index: i, .. }) => {
+            value.basic() == v.basic() && index.basic() == i.basic()
+        }
+        _ => false,
+    }
+}
+
 /// The scalars that unnamed pairs are made of.
 fn scalars() -> &'static [&'static Predefined] {
     static LIST: OnceLock<Vec<&'static Predefined>> = OnceLock::new();
@@ -167,6 +181,18 @@ mod tests {
         assert!(usize::from(code) < NAMED);
         let back = entry_of(code).unwrap();
         assert_eq!((back.size, back.extent), (entry.size, entry.extent));
+    }
+
+    #[test]
+    fn elements_are_the_same_by_what_they_are() {
+        let named = |name| all().find(|e| e.name == name);
+        let same = |a, b| same_elements(named(a), named(b));
+        assert!(same("MPI_INT", "MPI_INT") && same("MPI_INT", "MPI_INT32_T"));
+        assert!(same("MPI_INTEGER", "MPI_INT") && same("MPI_AINT", "MPI_INT64_T"));
+        assert!(same("MPI_2INTEGER", "MPI_2INT"));
+        assert!(!same("MPI_INT", "MPI_FLOAT") && !same("MPI_INT", "MPI_UNSIGNED"));
+        assert!(!same("MPI_FLOAT_INT", "MPI_2INT") && !same("MPI_FLOAT_INT", "MPI_FLOAT"));
+        assert!(!same_elements(named("MPI_INT"), None) && same_elements(None, None));
     }
 
     #[test]

@@ -75,6 +75,34 @@ fn collectives_over_bad_connections() {
     }
 }
 
+/// Network cards read long messages while they reach each other, which changes, and one read in four fails.
+#[test]
+fn traffic_over_cards_that_fail() {
+    let (mut came, mut failed, mut streams) = (0, 0, 0);
+    for seed in seeds(30_000, 200) {
+        let size = 2 + (seed % 7) as u32;
+        let bad = StreamConfig {
+            rdma_percent: 20 + (seed % 81) as u8,
+            rdma_fail_percent: if seed % 3 == 0 { 0 } else { 25 },
+            ..StreamConfig::random(seed)
+        };
+        let (done, ..) = run_with_streams(network(size, seed), bad, |shared| {
+            let mut parts = collectives(shared, 4);
+            parts.extend(traffic(shared, 24));
+            parts
+        });
+        let reads = done.card_reads();
+        came += reads.0;
+        failed += reads.1;
+        streams += done.moved().0;
+        assert!(done.cards_are_idle(), "seed {seed}: memory is still exposed");
+    }
+    eprintln!("{came} reads, {failed} failed, {streams} streams");
+    if ["HPVM_SEED", "HPVM_SEEDS"].iter().all(|name| std::env::var_os(name).is_none()) {
+        assert!(came > 1000 && failed > 300 && streams > 1000);
+    }
+}
+
 /// A connection stops to deliver while its ends believe in it: what goes on in packets is not heaped
 /// up at the receiver, which the network checks.
 #[test]

@@ -90,6 +90,7 @@ fn sockets(rank: u32, (size, per_host): (u32, u32), timeout: u64, lane: &Lane) -
         host,
         timeout,
         lane: lane.clone(),
+        rdma: hpvm_net::Rdma::Never,
         far: Vec::new(),
     })
     .expect("sockets")

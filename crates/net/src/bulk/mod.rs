@@ -10,7 +10,7 @@ use hpvm_bulk::{Action, Bulk, ConnId, Counters, Done, Input, Nonsense};
 use hpvm_transport::{Head, Landing, Memory, Rank, Streamed};
 use std::net::TcpListener;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use stream::{Io, Stream, read_memory, write_memory};
+use stream::{Io, Stream, limit_segments, read_memory, write_memory};
 
 pub use hpvm_bulk::Settings;
 
@@ -61,6 +61,8 @@ pub struct Streams {
     next_callers: u64,
     next_watch: u64,
     next_word: u64,
+    /// How long the segments of new connections may be, where longer ones seem to get lost.
+    segment: Option<u16>,
     failed: Option<Nonsense>,
 }
 
@@ -89,6 +91,7 @@ impl Streams {
             next_callers: 0,
             next_watch: 0,
             next_word: 0,
+            segment: None,
             failed: None,
         }
     }
@@ -454,8 +457,8 @@ impl Streams {
                 Action::Connect { conn, peer, rail } => {
                     let ways = ways(peer);
                     self.machine.set_rails(peer, ways.len().min(255) as u8, now);
-                    let begun = ways.get(usize::from(rail)).map(Stream::connect);
-                    match begun {
+                    let way = ways.get(usize::from(rail));
+                    match way.map(|way| Stream::connect(way, self.segment)) {
                         Some(Ok(stream)) => {
                             self.keep(conn, stream);
                             self.connecting.push(conn);
@@ -501,10 +504,24 @@ impl Streams {
         let mut active = Vec::new();
         self.machine.active(&mut active);
         for conn in active {
-            if !self.connecting.contains(&conn) && self.socket(conn).is_some_and(Stream::stalled) {
-                self.lose(conn, now);
+            if self.connecting.contains(&conn) {
+                continue;
             }
+            let Some(stream) = self.socket(conn) else { continue };
+            let Some(stalled) = stream.stalled() else { continue };
+            stream.reset_on_close();
+            self.shorten(stalled.shorter);
+            self.lose(conn, now);
         }
+    }
+
+    /// Those who connect to us learn it when they connect; they do so soon, because their connection is closed.
+    fn shorten(&mut self, segment: Option<u16>) {
+        let Some(segment) = segment.filter(|new| self.segment.is_none_or(|old| *new < old)) else {
+            return;
+        };
+        self.segment = Some(segment);
+        limit_segments(&self.listener, segment);
     }
 
     fn move_bytes(&mut self, conn: ConnId, now: u64) -> bool {

@@ -11,6 +11,14 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 /// is given up: some 1.5 s at ordinary round trips. A new one finds the way sooner than the
 /// kernel's timers, which double each time.
 const IN_VAIN: u8 = 3;
+/// Lengths of segments that are tried in turn where longer ones get lost and nobody says so, as behind a switch with a shorter MTU
+/// than the hosts': they fit an MTU of 1500, of 1280 (the least of IPv6) and of 576, with IPv6's headers but for the last.
+const SEGMENTS: [u16; 3] = [1440, 1220, 536];
+/// What TCP may take away from a segment for its options. A connection whose segments are less than this longer than
+/// one of `SEGMENTS` has tried that length.
+const OPTIONS: u32 = 40;
+/// A connection over which so many bytes were acknowledged has shown that segments of its length arrive.
+const PROVING_BYTES_MIN: u64 = 16 << 20;
 
 /// What a call came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,17 +28,32 @@ pub enum Io {
     Broken,
 }
 
+/// A connection on which the kernel has tried in vain for too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stalled {
+    /// The next connections had better have segments of this length: perhaps those of this one are too long for the way.
+    pub shorter: Option<u16>,
+}
+
+/// What the kernel tells of a connection, up to the last field that is read here (Linux 4.1; zero before).
+#[repr(C)]
+struct Info {
+    first: libc::tcp_info,
+    _pacing: [u64; 2],
+    bytes_acked: u64,
+}
+
 /// A connection.
 pub struct Stream {
     fd: OwnedFd,
 }
 
 impl Stream {
-    /// Begins to connect.
+    /// Begins to connect. `segment`: how long segments may be in either direction, where a limit is known.
     ///
     /// # Errors
     /// There is no way to the address, or no descriptor left.
-    pub fn connect(to: &Address) -> io::Result<Stream> {
+    pub fn connect(to: &Address, segment: Option<u16>) -> io::Result<Stream> {
         let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: integers only; the result is checked.
         let fd = unsafe { libc::socket(to.family(), kind, 0) };
@@ -40,6 +63,9 @@ impl Stream {
         // SAFETY: `fd` was just made and belongs to nobody else.
         let stream = Stream { fd: unsafe { OwnedFd::from_raw_fd(fd) } };
         stream.prepare();
+        if let Some(segment) = segment {
+            limit_segments(&stream.fd, segment);
+        }
         // SAFETY: a valid address with its length.
         let result = unsafe { libc::connect(fd, to.as_ptr(), to.len()) };
         match result {
@@ -181,18 +207,50 @@ impl Stream {
         outcome(result, len + then.len())
     }
 
-    /// Whether the kernel has tried in vain for too long.
-    pub fn stalled(&self) -> bool {
+    /// Whether the kernel has tried in vain for too long. A segment that this host's own interface drops counts as a probe.
+    pub fn stalled(&self) -> Option<Stalled> {
+        let Info { first, bytes_acked, .. } = self.info()?;
+        let in_vain = first.tcpi_retransmits.max(first.tcpi_probes) >= IN_VAIN;
+        in_vain.then(|| Stalled { shorter: shorter(first.tcpi_snd_mss, bytes_acked) })
+    }
+
+    /// When the connection is closed, what has not been sent goes, and the other end is told so at once. Otherwise the kernel would go on trying to
+    /// send that, and only then say that there is no more.
+    pub fn reset_on_close(&self) {
+        let value = libc::linger { l_onoff: 1, l_linger: 0 };
+        let (size, name) = (size_of_val(&value) as libc::socklen_t, libc::SO_LINGER);
+        let fd = self.fd();
+        // SAFETY: the option's structure, which lives during the call. Where it fails the kernel goes on trying.
+        unsafe { libc::setsockopt(fd, libc::SOL_SOCKET, name, (&raw const value).cast(), size) };
+    }
+
+    fn info(&self) -> Option<Info> {
         // SAFETY: zeros are a value of the structure.
-        let mut info: libc::tcp_info = unsafe { core::mem::zeroed() };
+        let mut info: Info = unsafe { core::mem::zeroed() };
         let mut len = size_of_val(&info) as libc::socklen_t;
         let value = (&raw mut info).cast();
         // SAFETY: valid memory for `len` bytes.
         let result = unsafe {
             libc::getsockopt(self.fd(), libc::IPPROTO_TCP, libc::TCP_INFO, value, &mut len)
         };
-        result == 0 && (info.tcpi_retransmits >= IN_VAIN || info.tcpi_probes >= IN_VAIN)
+        (result == 0).then_some(info)
     }
+}
+
+/// How long segments had better be after a connection has stalled whose segments had `segment` bytes.
+fn shorter(segment: u32, acknowledged: u64) -> Option<u16> {
+    let fits = |shorter: &u16| u32::from(*shorter) + OPTIONS < segment;
+    if acknowledged < PROVING_BYTES_MIN { SEGMENTS.into_iter().find(fits) } else { None }
+}
+
+/// Limits the segments of a socket that is not connected yet, or of those that a listening one will accept, in both directions:
+/// the other end is told when the connection is made. A failure leaves them as long as they were.
+pub fn limit_segments(socket: &impl AsRawFd, segment: u16) {
+    let value = libc::c_int::from(segment);
+    let (size, name) = (size_of_val(&value) as libc::socklen_t, libc::TCP_MAXSEG);
+    let fd = socket.as_raw_fd();
+    // SAFETY: an integer option that lives during the call.
+    unsafe { libc::setsockopt(fd, libc::IPPROTO_TCP, name, (&raw const value).cast(), size) };
 }
 
 fn outcome(result: isize, asked: usize) -> Io {
@@ -261,7 +319,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let to = listener.local_addr().unwrap();
         let to = Address::new(to.ip(), to.port(), false, 0).unwrap();
-        let stream = Stream::connect(&to).unwrap();
+        let stream = Stream::connect(&to, None).unwrap();
         assert!(stream.set_congestion(b"reno"), "{:?}", io::Error::last_os_error());
         stream.prepare();
         assert!(stream.congestion().starts_with(b"reno"), "what suits stays");
@@ -271,5 +329,42 @@ mod tests {
         stream.prepare();
         let name = stream.congestion();
         assert!(name.starts_with(b"cubic") || name.starts_with(b"reno"), "{name:?}");
+    }
+
+    #[test]
+    fn segments_become_shorter_until_they_have_shown_that_they_arrive() {
+        let mut lengths = Vec::new();
+        let mut segment = 8948;
+        while let Some(next) = shorter(segment, 0) {
+            lengths.push(next);
+            // What timestamps leave of it.
+            segment = u32::from(next) - 12;
+        }
+        assert_eq!(lengths, SEGMENTS);
+        assert_eq!(
+            shorter(1448, PROVING_BYTES_MIN - 1),
+            Some(1220),
+            "Ethernet's own have been tried"
+        );
+        assert_eq!(shorter(8948, PROVING_BYTES_MIN), None);
+    }
+
+    #[test]
+    fn either_side_limits_the_segments_of_both() {
+        for (by_caller, segment) in [(true, SEGMENTS[0]), (false, SEGMENTS[1])] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            if !by_caller {
+                limit_segments(&listener, segment);
+            }
+            let to = listener.local_addr().unwrap();
+            let to = Address::new(to.ip(), to.port(), false, 0).unwrap();
+            let caller = Stream::connect(&to, by_caller.then_some(segment)).unwrap();
+            let (called, _) = listener.accept().unwrap();
+            for stream in [caller, Stream { fd: TcpStream::into(called) }] {
+                let length = stream.info().unwrap().first.tcpi_snd_mss;
+                assert!(length <= segment.into(), "{length} of {segment}, {by_caller}");
+                assert_eq!(stream.stalled(), None);
+            }
+        }
     }
 }

@@ -4,7 +4,7 @@ use super::Datagrams;
 use crate::net::now;
 use crate::ofi::{Fabric, Way, Ways};
 use crate::outbox::Outbox;
-use hpvm_wire::envelope::Kind;
+use hpvm_wire::envelope::{ENVELOPE, Kind, PROBE};
 use std::time::Duration;
 
 impl Datagrams {
@@ -88,8 +88,7 @@ impl Datagrams {
                 self.introduce(now, index);
             }
             let Way::Asked(asked) = self.peers[index].way else { continue };
-            let body = asked.nonce.to_le_bytes();
-            let probe = self.plain(index, Kind::Probe, &body);
+            let probe = self.longest_probe(index, asked.nonce);
             let rank = self.peers[index].rank;
             if let Some(fabric) = &mut self.fabric {
                 let (taken, _) = fabric.send(asked.to, rank, &probe, probe.len());
@@ -99,6 +98,15 @@ impl Datagrams {
         }
         let next = self.peers.iter().map(|peer| peer.way.next());
         self.ways.due = next.min().unwrap_or(u64::MAX);
+    }
+
+    /// A probe as long as any message: a switch may drop long frames in silence, so that a short one would prove a way by which the
+    /// provider then gets stuck.
+    fn longest_probe(&mut self, index: usize, nonce: u64) -> Vec<u8> {
+        let longest = self.fabric.as_ref().map_or(0, |fabric| fabric.longest());
+        let mut body = vec![0; longest.saturating_sub(ENVELOPE).max(PROBE)];
+        body[..PROBE].copy_from_slice(&nonce.to_le_bytes());
+        self.plain(index, Kind::Probe, &body)
     }
 
     /// Makes a peer known to libfabric, once its card is there.
@@ -125,6 +133,19 @@ impl Datagrams {
     pub(super) fn fabric_deadline(&self) -> u64 {
         let Some(fabric) = &self.fabric else { return u64::MAX };
         fabric.rest().map_or(u64::MAX, |rest| now() + rest).min(self.ways.due)
+    }
+
+    /// By which address the provider reads the memory of a peer, if it does.
+    #[inline]
+    pub fn rdma_to(&self, rank: u32) -> Option<u64> {
+        if !self.fabric.as_ref()?.has_rdma() {
+            return None;
+        }
+        let peer = (*self.index.get(rank as usize)? as usize).checked_sub(1)?;
+        match self.peers[peer].way {
+            Way::Proven(to) => Some(to),
+            _ => None,
+        }
     }
 
     /// How many peers are reached by libfabric.

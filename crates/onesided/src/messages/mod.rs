@@ -1,13 +1,14 @@
 //! Operations in packets, where no memory is shared: the owner applies them when it makes progress.
 //!
 //! What is to be sent waits in a queue for each rank ([`queue`]), in order, for credits. [`request`] makes packets
-//! of operations, [`receive`] applies those of others, and [`answer`] sends what they are to be told.
+//! of operations, [`batch`] lets small ones share packets, [`receive`] applies those of others, and [`answer`] sends what they are to be told.
 //!
 //! Bounds: a rank lets each other rank owe it at most [`MAX_UNANSWERED`] answers, each of at most a packet of fetched elements
 //! or a list of memory to send. More than that is a violation of the protocol. Our own requests wait in the memory that
 //! describes the program's operations.
 
 mod answer;
+pub(crate) mod batch;
 pub(crate) mod packets;
 mod queue;
 mod receive;

@@ -4,7 +4,8 @@
 use crate::Rank;
 use crate::error::Result;
 use crate::messages::answer::Answer;
-use crate::messages::request::{Request, Sent};
+use crate::messages::batch::{Batch, GATHERED_BYTES_MAX, Of};
+use crate::messages::request::{Body, Request, Sender, Sent};
 use crate::region::Regions;
 use crate::under_way::{OpId, UnderWay};
 use hpvm_fm::{Fm, Transport};
@@ -14,6 +15,10 @@ use std::collections::{BTreeMap, VecDeque};
 #[derive(Default)]
 pub(crate) struct Peer {
     pub requests: VecDeque<Request>,
+    /// Behind all that has been sent; empty while requests wait.
+    batch: Batch,
+    /// A packet has been sent since the last one of ours came from there.
+    pub in_a_row: bool,
     pub answers: VecDeque<Answer>,
     /// Packets of ours that it has not answered, and those that it has: answers come in the order of what they answer. Wraps.
     pub unanswered: u32,
@@ -32,6 +37,8 @@ pub(crate) struct Peer {
     pub lost: bool,
     /// It is in the list of those for whom something waits.
     listed: bool,
+    /// It is in the list of those for whom something has gathered.
+    gathers: bool,
 }
 
 /// See the module's text.
@@ -40,6 +47,8 @@ pub(crate) struct Queues {
     pub peers: BTreeMap<Rank, Peer>,
     /// Those for whom something waits.
     busy: Vec<Rank>,
+    /// Those for whom something has gathered, and has not left by `send_batches`.
+    gathering: Vec<Rank>,
 }
 
 impl Queues {
@@ -53,6 +62,12 @@ impl Queues {
         !self.busy.is_empty()
     }
 
+    /// Whether something may have gathered that has not left.
+    #[inline(always)]
+    pub fn gathers(&self) -> bool {
+        !self.gathering.is_empty()
+    }
+
     /// Those for whom something waits.
     pub fn waiting(&self) -> &[Rank] {
         &self.busy
@@ -64,8 +79,16 @@ impl Queues {
         if peer.lost {
             return false;
         }
-        *peer = Peer { lost: true, listed: peer.listed, ..Peer::default() };
+        let (listed, gathers) = (peer.listed, peer.gathers);
+        *peer = Peer { lost: true, listed, gathers, ..Peer::default() };
         true
+    }
+
+    /// A packet of `rank` has come. False: it was on its way when its sender died.
+    pub fn heard(&mut self, rank: Rank) -> bool {
+        let Some(peer) = self.peers.get_mut(&rank) else { return true };
+        peer.in_a_row = false;
+        !peer.lost
     }
 
     /// Whether `rank` is known to have died.
@@ -93,7 +116,7 @@ impl Queues {
     pub fn flush_by_answers(&mut self, rank: Rank, under_way: &mut UnderWay) -> Option<OpId> {
         let peer = self.peers.get_mut(&rank)?;
         peer.has_asked = false;
-        if peer.unflushed || !peer.requests.is_empty() || peer.unanswered == 0 {
+        if peer.unflushed || peer.waits() || peer.unanswered == 0 {
             return None;
         }
         let id = under_way.insert(rank);
@@ -108,6 +131,7 @@ impl Queues {
         let peer = self.peer(rank);
         peer.unanswered = peer.unanswered.saturating_sub(1);
         peer.answered = peer.answered.wrapping_add(1);
+        let may_leave = peer.unanswered == 0 && !peer.batch.is_empty();
         while let Some((last, id)) = peer.flushes.front().copied()
             && last == peer.answered
         {
@@ -115,12 +139,71 @@ impl Queues {
             // False where the peer has named it, although it was asked for nothing: it is done already.
             under_way.answer(id, rank, &[], true);
         }
+        if may_leave {
+            self.list(rank);
+        }
+    }
+
+    /// Lets a small put or update gather with those before it. False: it has to travel by itself.
+    ///
+    /// # Safety
+    /// `data` is readable for `len` bytes.
+    pub unsafe fn gather<T: Transport>(
+        &mut self,
+        fm: &mut Fm<T>,
+        dst: Rank,
+        under_way: &mut UnderWay,
+        (of, offset): (Of, u64),
+        (data, len): (*const u8, usize),
+    ) -> bool {
+        let packet = fm.limits().packet;
+        let Some(peer) = self.peers.get_mut(&dst) else { return false };
+        if len > GATHERED_BYTES_MAX || peer.unanswered == 0 || !peer.requests.is_empty() {
+            return false;
+        }
+        if !peer.batch.takes(of, len, packet) {
+            self.send_batch(fm, dst, under_way, false);
+        }
+        let peer = self.peer(dst);
+        let gathers = peer.requests.is_empty() && peer.batch.takes(of, len, packet);
+        if gathers {
+            // SAFETY: the caller's promise.
+            unsafe { peer.batch.add(of, offset, data, len) };
+            if !peer.gathers {
+                peer.gathers = true;
+                self.gathering.push(dst);
+            }
+        }
+        gathers
+    }
+
+    /// Sends what has gathered for `dst`, or lets it wait as a request. `flush`: it asks whether all has been done.
+    pub fn send_batch<T: Transport>(
+        &mut self,
+        fm: &mut Fm<T>,
+        dst: Rank,
+        under_way: &mut UnderWay,
+        flush: bool,
+    ) {
+        let Some(peer) = self.peers.get_mut(&dst) else { return };
+        if !peer.send_batch(fm, dst, under_way, flush) {
+            self.list(dst);
+        }
+    }
+
+    /// Sends all that has gathered.
+    #[cold]
+    pub fn send_batches<T: Transport>(&mut self, fm: &mut Fm<T>, under_way: &mut UnderWay) {
+        while let Some(dst) = self.gathering.pop() {
+            self.peer(dst).gathers = false;
+            self.send_batch(fm, dst, under_way, false);
+        }
     }
 
     /// Whether all that has been asked of `rank` takes effect there before what is sent to it from now on arrives: it has left, and
     /// no get is among it, which reads when its answer leaves.
     pub fn precedes(&self, rank: Rank) -> bool {
-        self.peers.get(&rank).is_none_or(|peer| peer.requests.is_empty() && !peer.gets())
+        self.peers.get(&rank).is_none_or(|peer| !peer.waits() && !peer.gets())
     }
 
     /// Sends a request unless others wait before it. True when all of it has left.
@@ -131,6 +214,8 @@ impl Queues {
         request: &mut Request,
         under_way: &mut UnderWay,
     ) -> Result<bool> {
+        // What has gathered comes first.
+        self.send_batch(fm, dst, under_way, false);
         let peer = self.peer(dst);
         Ok(peer.requests.is_empty() && request.send(fm, dst, peer, under_way)? == Sent::All)
     }
@@ -154,6 +239,9 @@ impl Queues {
             let Some(peer) = peers.get_mut(rank) else { return false };
             moved |= peer.send_answers(fm, *rank, regions);
             moved |= peer.send_requests(fm, *rank, under_way);
+            if peer.unanswered == 0 && peer.requests.is_empty() && !peer.batch.is_empty() {
+                moved |= peer.send_batch(fm, *rank, under_way, false);
+            }
             peer.listed = !peer.answers.is_empty() || !peer.requests.is_empty();
             peer.listed
         });
@@ -172,7 +260,34 @@ impl Peer {
     }
 
     fn owes(&self) -> bool {
-        self.unflushed || self.unanswered != 0 || !self.requests.is_empty()
+        self.unflushed || self.unanswered != 0 || self.waits()
+    }
+
+    /// Something has been asked of it that has not left.
+    fn waits(&self) -> bool {
+        !self.requests.is_empty() || !self.batch.is_empty()
+    }
+
+    /// Sends what has gathered. False: it waits as a request now.
+    fn send_batch<T: Transport>(
+        &mut self,
+        fm: &mut Fm<T>,
+        dst: Rank,
+        under_way: &mut UnderWay,
+        flush: bool,
+    ) -> bool {
+        if self.batch.is_empty() {
+            return true;
+        }
+        let mut batch = core::mem::take(&mut self.batch);
+        let mut sender = Sender { fm, dst, peer: self, under_way };
+        let sent = sender.batch(&mut batch, flush) == Sent::All;
+        match sent {
+            // Its memory is used again.
+            true => self.batch = batch,
+            false => self.requests.push_back(Request { id: None, body: Body::Batch(batch) }),
+        }
+        sent
     }
 
     fn send_answers<T: Transport>(&mut self, fm: &mut Fm<T>, dst: Rank, regions: &Regions) -> bool {

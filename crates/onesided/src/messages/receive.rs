@@ -56,8 +56,8 @@ impl OneSided {
     /// What the packet violates: no correct peer sends it.
     pub fn on_packet(&mut self, src: Rank, head: Head, data: &[u8]) -> Result<(), String> {
         let operation = head.imm;
-        if self.queues.is_lost(src) {
-            // It was on its way when its sender died: nobody awaits an answer, and what it answers has failed.
+        if !self.queues.heard(src) {
+            // Nobody awaits an answer, and what it answers has failed.
             return Ok(());
         }
         let outcome = match head.handler {
@@ -144,7 +144,7 @@ impl OneSided {
             let bytes = reader.take(len).ok_or_else(|| short(data))?;
             let at = self.regions.find(name, offset, len)?;
             // SAFETY: inside the region, which its owner lets others write to.
-            unsafe { mapped::copy(bytes.as_ptr(), at, bytes.len()) };
+            unsafe { mapped::copy_private(bytes.as_ptr(), at, bytes.len()) };
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use crate::Rank;
 use crate::error::Result;
 use crate::kind::{AtomicOp, Kind};
 use crate::mapped;
+use crate::messages::batch::{Batch, GATHERED_BYTES_MAX, Of};
 use crate::messages::packets::*;
 use crate::messages::queue::Peer;
 use crate::messages::{MAX_FETCHED, MAX_SWAPPED, MAX_UNANSWERED};
@@ -20,12 +21,31 @@ pub(crate) struct Request {
 }
 
 pub(crate) enum Body {
-    Put { target: Target, runs: Cursor<Run> },
-    Get { target: Target, runs: Cursor<Run> },
-    Update { target: Target, element: Elements, updates: Cursor<Update> },
-    Swap { target: Target, swap: Swap },
+    Put {
+        target: Target,
+        runs: Cursor<Run>,
+    },
+    Get {
+        target: Target,
+        runs: Cursor<Run>,
+    },
+    Update {
+        target: Target,
+        element: Elements,
+        updates: Cursor<Update>,
+    },
+    Swap {
+        target: Target,
+        swap: Swap,
+    },
+    /// Puts or updates that gathered, and found no credit.
+    Batch(Batch),
     Flush,
-    Message { region: RegionName, code: u64, word: u64 },
+    Message {
+        region: RegionName,
+        code: u64,
+        word: u64,
+    },
 }
 
 /// What is done to elements.
@@ -79,6 +99,7 @@ impl Request {
                 sender.update(id, target, element, updates)
             }
             Body::Swap { target, swap } => Ok(sender.swap(id, target, swap)),
+            Body::Batch(batch) => Ok(sender.batch(batch, false)),
             Body::Flush => Ok(sender.flush(id)),
             Body::Message { region, code, word } => Ok(sender.message(*region, *code, *word)),
         }
@@ -90,11 +111,16 @@ impl Request {
 const ANSWERED_BYTES_MAX: usize = 4096 + RUN + 2 * WORD;
 
 /// What it takes to send packets to one rank.
-struct Sender<'a, T> {
-    fm: &'a mut Fm<T>,
-    dst: Rank,
-    peer: &'a mut Peer,
-    under_way: &'a mut UnderWay,
+pub(super) struct Sender<'a, T> {
+    pub fm: &'a mut Fm<T>,
+    pub dst: Rank,
+    pub peer: &'a mut Peer,
+    pub under_way: &'a mut UnderWay,
+}
+
+/// What an update does to which elements, in a packet.
+fn update_word(kind: Kind, op: AtomicOp) -> u64 {
+    u64::from(kind.code()) | (op as u64) << 32
 }
 
 /// Packs runs: offset, length, and bytes if the packet carries them.
@@ -114,6 +140,7 @@ impl<T: Transport> Sender<'_, T> {
     /// One packet. True when it has left.
     fn packet(&mut self, head: Head, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
         let sent: core::result::Result<(), Stall> = self.fm.send(self.dst, head, len, fill);
+        self.peer.in_a_row |= sent.is_ok();
         sent.is_ok()
     }
 
@@ -139,8 +166,9 @@ impl<T: Transport> Sender<'_, T> {
         while runs.stage(room, |run| target.check(run.offset, run.len))? {
             let len = runs.staged.iter().map(|run| RUN + run.len).sum();
             let staged = &runs.staged;
-            if alone && len <= ANSWERED_BYTES_MAX && self.may_flush() {
-                if !self.put_and_flush(head, staged, len) {
+            if alone && self.may_flush(len) {
+                let runs = |out: Writer<'_>| write_runs(out, staged, true);
+                if !self.put_and_flush(head, len, runs) {
                     return Ok(Sent::Stalled);
                 }
             } else {
@@ -154,21 +182,66 @@ impl<T: Transport> Sender<'_, T> {
         Ok(Sent::All)
     }
 
-    /// Whether a flush with the next packet would cover all that has been sent, and there has been none since the last one: a second
-    /// answer for puts in a row would be in vain.
-    fn may_flush(&self) -> bool {
-        !self.peer.unflushed && !self.peer.has_asked && self.may_ask()
+    /// Whether the next packet, with runs of `len` bytes, is to come with a flush: where none has since the last one, because a second
+    /// answer would be in vain as a rule; and where a second small one goes there in a row, so that those behind it can gather.
+    fn may_flush(&self, len: usize) -> bool {
+        let first = !self.peer.unflushed && !self.peer.has_asked && len <= ANSWERED_BYTES_MAX;
+        let in_a_row = self.peer.in_a_row && self.peer.unanswered == 0;
+        (first || in_a_row && len <= RUN + GATHERED_BYTES_MAX) && self.may_ask()
     }
 
-    /// Sends a put with a flush. True when it has left.
-    fn put_and_flush(&mut self, head: Head, runs: &[Run], len: usize) -> bool {
+    /// Sends a put of `len` bytes of runs with a flush. True when it has left.
+    fn put_and_flush(&mut self, head: Head, len: usize, runs: impl FnOnce(Writer<'_>)) -> bool {
         self.ask(|sender, id| {
             let head = Head { flags: head.flags | ASKS, ..head };
             sender.packet(head, WORD + len, |out| {
                 let mut out = Writer(out);
                 out.word(id.word());
-                write_runs(out, runs, true);
+                runs(out);
             })
+        })
+    }
+
+    /// Sends what has gathered; with a flush where that is wanted, or where no answer is awaited behind which others can gather.
+    pub fn batch(&mut self, batch: &mut Batch, flush: bool) -> Sent {
+        let Some((of, runs)) = batch.content() else { return Sent::All };
+        let asks = (flush || self.peer.unanswered == 0) && self.may_ask();
+        let sent = match of {
+            Of::Put(region) => {
+                let head = head(PUT, region.word());
+                let copy = |out: Writer<'_>| out.0.copy_from_slice(runs);
+                match asks {
+                    true => self.put_and_flush(head, runs.len(), copy),
+                    false => self.packet(head, runs.len(), |out| copy(Writer(out))),
+                }
+            }
+            Of::Update(region, kind, op) => {
+                let fill = |out: &mut [u8]| {
+                    let mut out = Writer(out);
+                    out.word(region.word());
+                    out.word(update_word(kind, op));
+                    out.0.copy_from_slice(runs);
+                };
+                self.update_packet(2 * WORD + runs.len(), asks, fill)
+            }
+        };
+        if !sent {
+            return Sent::Stalled;
+        }
+        self.peer.unflushed |= !asks;
+        batch.clear();
+        Sent::All
+    }
+
+    /// Sends an update that does not fetch, in a packet of `len` bytes; with a flush if it `asks`. True when it has left.
+    fn update_packet(&mut self, len: usize, asks: bool, fill: impl FnOnce(&mut [u8])) -> bool {
+        let head = head(UPDATE, 0);
+        if !asks {
+            return self.packet(head, len, fill);
+        }
+        self.ask(|sender, id| {
+            let head = Head { flags: head.flags | ASKS, imm: id.word(), ..head };
+            sender.packet(head, len, fill)
         })
     }
 
@@ -179,7 +252,8 @@ impl<T: Transport> Sender<'_, T> {
         match sent {
             true => {
                 self.asked(Some(id), core::iter::empty());
-                self.peer.has_asked = true;
+                // The answer tells of all that has been sent before, too.
+                (self.peer.has_asked, self.peer.unflushed) = (true, false);
                 self.under_way.sent(id);
                 self.under_way.leave(id);
             }
@@ -226,7 +300,7 @@ impl<T: Transport> Sender<'_, T> {
         let id = id.filter(|_| fetches);
         let head = head(UPDATE, id.map_or(0, OpId::word));
         let region = RegionName::from(&target.key).word();
-        let what = u64::from(kind.code()) | (op as u64) << 32;
+        let what = update_word(kind, op);
         let carried = if op == AtomicOp::NoOp { 0 } else { size };
         let check =
             |update: &Update| target.check(update.offset, update.count.saturating_mul(size));
@@ -245,11 +319,8 @@ impl<T: Transport> Sender<'_, T> {
                     unsafe { mapped::copy(part.operand, to.as_mut_ptr(), to.len()) };
                 }
             };
-            let sent = if alone && len <= ANSWERED_BYTES_MAX && self.may_flush() {
-                self.ask(|sender, id| {
-                    let head = Head { flags: head.flags | ASKS, imm: id.word(), ..head };
-                    sender.packet(head, len, fill)
-                })
+            let sent = if alone && self.may_flush(len - 2 * WORD) {
+                self.update_packet(len, true, fill)
             } else {
                 let sent = (!fetches || self.may_ask()) && self.packet(head, len, fill);
                 // The answer to one that fetches tells that it has been done.

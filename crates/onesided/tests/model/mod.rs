@@ -8,7 +8,7 @@ use crate::common::{PAIRS, Pairs};
 use fastrand::Rng;
 use hpvm_fm::{Broken, Fm};
 use hpvm_onesided::{
-    Allowed, AtomicOp, Error, Kind, Message, OneSided, OpId, RegionKey, Run, Target, Update,
+    Allowed, AtomicOp, Error, Kind, Message, OneSided, OpId, Path, RegionKey, Run, Target, Update,
 };
 use hpvm_sim::{Config, Network, SimTransport, Turn};
 use std::cell::{Cell, RefCell};
@@ -265,7 +265,7 @@ impl Machine {
     fn start(&mut self, used: &mut Vec<(u32, usize)>) {
         let target = self.rng.u32(..self.targets.len() as u32);
         let slot = self.rng.usize(..SLOTS);
-        match self.rng.u8(..12) {
+        match self.rng.u8(..14) {
             kind @ 0..5 if !used.contains(&(target, slot)) => {
                 used.push((target, slot));
                 self.transfer(target, slot, kind);
@@ -276,6 +276,10 @@ impl Machine {
             8 => self.add(target),
             9 => self.add_array(target),
             10 => self.mistake(target),
+            11 | 12 if !used.contains(&(target, slot)) => {
+                used.push((target, slot));
+                self.row(target, slot);
+            }
             _ => self.post(target),
         }
     }
@@ -320,6 +324,25 @@ impl Machine {
             false => Check::Bytes(mirror.to_vec()),
         };
         self.keep(id, target, local, Vec::new(), check);
+    }
+
+    /// Small puts in a row to one of our slots at `target`, of which later ones write over earlier ones. Not where the kernel copies: a
+    /// put by it overtakes one that it has refused.
+    fn row(&mut self, target: u32, slot: usize) {
+        let area = AREAS + (self.rank as usize * SLOTS + slot) * SLOT;
+        let to = self.targets[target as usize];
+        let puts = if to.path() == Path::CrossMemory { 0 } else { self.rng.usize(1..=200) };
+        for _ in 0..puts {
+            let len = self.rng.usize(1..=16);
+            let first = self.rng.usize(..=SLOT - len);
+            let local: Vec<u8> = (0..len).map(|_| self.rng.u8(..)).collect();
+            let (fm, onesided) = (&mut self.fm, &mut self.onesided);
+            let offset = (area + first) as u64;
+            // SAFETY: `local` is kept until the operation is done.
+            let id = unsafe { onesided.put(fm, &to, offset, local.as_ptr(), len) };
+            self.mirrors[target as usize][slot * SLOT + first..][..len].copy_from_slice(&local);
+            self.keep(id, target, local, Vec::new(), Check::Nothing);
+        }
     }
 
     fn keep(

@@ -73,6 +73,18 @@ pub struct Put {
     pub hdr_data: u64,
 }
 
+/// A get as the program asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Get {
+    pub into: Local,
+    pub length: u64,
+    pub target: Target,
+    pub pt_index: u32,
+    pub match_bits: u64,
+    pub remote_offset: u64,
+    pub user_ptr: u64,
+}
+
 /// An operation that is not over.
 pub(super) struct Pending {
     pub target: u32,
@@ -154,13 +166,61 @@ impl Interface {
         };
         let data = Data::Memory { region: &descriptor.region, offset, length };
         let tells = descriptor.tells_sends();
-        if carrier.send(target, &head, data).is_err() {
-            self.unreachable(ticket, id, length, put.user_ptr);
+        let sent = match carrier.readable(&descriptor.region, offset, length) {
+            true => carrier.send(target, &head, data).map_err(|_| NiFail::Undeliverable),
+            false => Err(NiFail::Segv),
+        };
+        if let Err(fail) = sent {
+            self.unsent(ticket, id, (length, put.user_ptr), fail);
         } else if tells {
             self.of_send(id, length, put.user_ptr, NiFail::Ok);
         }
         self.run_due(carrier);
         Ok(true)
+    }
+
+    /// Starts a get, without what other requests have beside.
+    #[inline(always)]
+    pub fn get(&mut self, get: &Get, carrier: &mut impl Carrier) -> Result<()> {
+        let id = self.object(get.into.descriptor, Kind::Descriptor)?;
+        let target = self.resolve(get.target)?;
+        let descriptor = self.descriptors.get_mut(id).ok_or(Fault::ArgInvalid)?;
+        let (offset, length) = (get.into.offset, get.length);
+        if !descriptor.region.holds(offset, length) || length > self.limits.max_msg_size {
+            return Err(Fault::ArgInvalid);
+        }
+        descriptor.pending += 1;
+        let ticket = self.pending.insert(Pending {
+            target,
+            put: None,
+            get: Some((id, offset)),
+            put_offset: 0,
+            length,
+            user_ptr: get.user_ptr,
+            ack: Ack::None,
+            sent: true,
+            answered: false,
+            coming: None,
+            refused: None,
+        });
+        let head = Head {
+            kind: Packet::Get,
+            interface: self.nature.number(),
+            long: false,
+            flag: true,
+            pt_index: get.pt_index,
+            ticket: ticket.to_ticket(),
+            match_bits: if self.nature.matching { get.match_bits } else { 0 },
+            hdr_data: 0,
+            length,
+            remote_offset: get.remote_offset,
+            operand: [0; OPERAND],
+        };
+        if carrier.send(target, &head, Data::None).is_err() {
+            self.fail(ticket, NiFail::Undeliverable);
+        }
+        self.run_due(carrier);
+        Ok(())
     }
 
     /// Starts an operation when the counting event `trigger` reaches `threshold` (`PtlTriggeredPut` and its kin).
@@ -200,7 +260,7 @@ impl Interface {
         let fits = match request.verb {
             Verb::Put | Verb::Get => true,
             Verb::Atomic(op, ty) | Verb::FetchAtomic(op, ty) => {
-                !op.takes_operand() && whole(op, ty, request.length)
+                !op.takes_operand() && op != Op::Swap && whole(op, ty, request.length)
             }
             Verb::Swap(op, ty) => {
                 let single = request.length == ty.size() as u64;
@@ -223,21 +283,21 @@ impl Interface {
         let awaits = long || get.is_some() || request.ack != Ack::None;
         let ticket = awaits.then(|| self.await_reply(request, target, put, get, !long));
         let head = self.head(request, long, ticket);
-        let data = match put {
-            Some((id, offset)) if !long => match self.descriptors.get(id) {
-                Some(d) => Data::Memory { region: &d.region, offset, length: request.length },
-                None => Data::None,
-            },
+        let length = request.length;
+        let memory = put.and_then(|(id, offset)| Some((self.descriptors.get(id)?, offset)));
+        let data = match memory {
+            Some((d, offset)) if !long => Data::Memory { region: &d.region, offset, length },
             _ => Data::None,
         };
-        let went = carrier.send(target, &head, data).is_ok();
-        if !went {
+        let sent = match memory.is_none_or(|(d, at)| carrier.readable(&d.region, at, length)) {
+            true => carrier.send(target, &head, data).map_err(|_| NiFail::Undeliverable),
+            false => Err(NiFail::Segv),
+        };
+        if let Err(fail) = sent {
             match (ticket, put) {
                 (None, None) => {}
-                (Some(ticket), None) => self.fail(ticket, NiFail::Undeliverable),
-                (_, Some((id, _))) => {
-                    self.unreachable(ticket, id, request.length, request.user_ptr);
-                }
+                (Some(ticket), None) => self.fail(ticket, fail),
+                (_, Some((id, _))) => self.unsent(ticket, id, (length, request.user_ptr), fail),
             }
         } else if head.kind == Packet::Push {
             self.push(ticket, carrier);
@@ -319,12 +379,12 @@ impl Interface {
         }
     }
 
-    /// The target of an operation that reads the memory of descriptor `id` is gone.
+    /// An operation that reads the memory of descriptor `id` has not left: that cannot be read, or the target is gone.
     #[cold]
-    fn unreachable(&mut self, ticket: Option<Id>, id: Id, length: u64, user_ptr: u64) {
+    fn unsent(&mut self, ticket: Option<Id>, id: Id, (length, user_ptr): (u64, u64), fail: NiFail) {
         match ticket {
-            Some(ticket) => self.fail(ticket, NiFail::Undeliverable),
-            None => self.of_send(id, length, user_ptr, NiFail::Undeliverable),
+            Some(ticket) => self.fail(ticket, fail),
+            None => self.of_send(id, length, user_ptr, fail),
         }
     }
 }

@@ -12,14 +12,14 @@ mod target;
 
 use descriptor::Descriptor;
 pub use descriptor::MdOptions;
-pub use initiate::{Ack, Local, Put, Request, Verb};
+pub use initiate::{Ack, Get, Local, Put, Request, Verb};
 use table::Start;
 pub use table::{Appended, PtOptions};
 pub use target::discard;
 
 use crate::carrier::{Carrier, Transfer};
 use crate::counters::{Count, Counters, Triggered};
-use crate::event::{Effect, Register};
+use crate::event::{Effect, NiFail, Register};
 use crate::fault::{Fault, Result};
 use crate::handle::{Handle, Kind};
 use crate::limits::Limits;
@@ -254,11 +254,15 @@ impl Interface {
         Ok(())
     }
 
-    /// `PtlEQGet`: the next event, and whether others before it are lost.
+    /// `PtlEQGet`: takes the next event, which `show` gets, and says whether others before it are lost.
     #[inline(always)]
-    pub fn queue_take(&mut self, queue: u32) -> Result<(FullEvent, bool)> {
+    pub fn queue_take<R>(
+        &mut self,
+        queue: u32,
+        show: impl FnOnce(&FullEvent) -> R,
+    ) -> Result<(R, bool)> {
         let id = self.object(queue, Kind::Queue)?;
-        self.queues.get_mut(id).ok_or(Fault::ArgInvalid)?.take()
+        self.queues.get_mut(id).ok_or(Fault::ArgInvalid)?.take(show)
     }
 
     fn post(&mut self, queue: Option<Id>, event: FullEvent) {
@@ -438,23 +442,23 @@ impl Interface {
         result
     }
 
-    /// The end of an operation that fetches nothing, at its target `from`. What that triggers waits for [`Interface::run_due`].
+    /// The end of an operation at its target `from`, with all that it fetched. What that triggers waits for [`Interface::run_due`].
     #[inline(always)]
-    pub fn replied(&mut self, from: u32, reply: &Reply, carrier: &mut impl Carrier) {
+    pub fn replied(&mut self, from: u32, reply: &Reply, data: &[u8], carrier: &mut impl Carrier) {
         // A reply to nothing is dropped.
-        let _ = self.reply(from, reply, (false, &[]), carrier);
+        let _ = self.reply(from, reply, (false, data), carrier);
     }
 
-    /// The end of a transfer that the carrier was asked for. `ok`: all bytes have moved.
-    pub fn transferred(&mut self, transfer: Transfer, ok: bool, carrier: &mut impl Carrier) {
+    /// The end of a transfer that the carrier was asked for; [`NiFail::Ok`]: all bytes have moved.
+    pub fn transferred(&mut self, transfer: Transfer, fail: NiFail, carrier: &mut impl Carrier) {
         use crate::carrier::Purpose::{Get, Push, Put};
         if (transfer.purpose, transfer.sends) == (Push, true) {
             self.pushing = self.pushing.saturating_sub(1);
         }
         match (transfer.purpose, transfer.sends) {
-            (Put | Push, true) => self.put_sent(transfer.id, ok),
-            (Put | Push, false) | (Get, true) => self.moved(transfer.id, ok, carrier),
-            (Get, false) => self.got(transfer.id, ok),
+            (Put | Push, true) => self.put_sent(transfer.id, fail),
+            (Put | Push, false) | (Get, true) => self.moved(transfer.id, fail, carrier),
+            (Get, false) => self.got(transfer.id, fail),
         }
         self.run_due(carrier);
     }

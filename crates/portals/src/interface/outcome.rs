@@ -59,7 +59,7 @@ impl Interface {
     }
 
     /// What was fetched is there, or will not come.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn of_reply(&mut self, descriptor: Id, told: &Told) {
         self.of_initiator(descriptor, REPLY, MdOptions::COUNT_REPLY, true, told);
     }
@@ -109,9 +109,10 @@ impl Interface {
 
     /// Takes an operation out that is over.
     pub(super) fn end(&mut self, ticket: Id) {
-        let Some(pending) = self.pending.remove(ticket) else { return };
+        let Some(pending) = self.pending.get(ticket) else { return };
         let read = pending.put.filter(|_| !pending.sent);
         let written = pending.get.map(|(id, _)| id);
+        self.pending.forget(ticket);
         for id in [read, written].into_iter().flatten() {
             self.unused(id);
         }
@@ -125,6 +126,7 @@ impl Interface {
     }
 
     /// An operation ends without an answer.
+    #[cold]
     pub(super) fn fail(&mut self, ticket: Id, fail: NiFail) {
         let Some(pending) = self.pending.get(ticket) else { return };
         let (user_ptr, length) = (pending.user_ptr, pending.length);
@@ -153,7 +155,7 @@ impl Interface {
 }
 
 /// An event of a portal table entry, whose message's data begins at `start`.
-#[inline]
+#[inline(always)]
 pub(super) fn full(event: &Event, pt_index: u32, start: u64) -> FullEvent {
     let bare = FullEvent {
         start: 0,
@@ -184,7 +186,8 @@ pub(super) fn full(event: &Event, pt_index: u32, start: u64) -> FullEvent {
         match_bits: message.match_bits,
         rlength: message.rlength,
         mlength: body.mlength,
-        remote_offset: body.offset,
+        // What the initiator asked for: the entry may have another place for it, which `start` says.
+        remote_offset: message.remote_offset,
         initiator: message.initiator,
         uid: message.uid,
         list: list_code(body.list),

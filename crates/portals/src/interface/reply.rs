@@ -65,10 +65,10 @@ impl Interface {
     }
 
     /// The data of a long put has left.
-    pub(super) fn put_sent(&mut self, ticket: Id, ok: bool) {
+    pub(super) fn put_sent(&mut self, ticket: Id, fail: NiFail) {
         let Some(pending) = self.pending.get_mut(ticket) else { return };
-        if !ok {
-            self.fail(ticket, NiFail::Undeliverable);
+        if fail != NiFail::Ok {
+            self.fail(ticket, fail);
             return;
         }
         pending.sent = true;
@@ -101,16 +101,16 @@ impl Interface {
         let pending = pending.ok_or(Malformed)?;
         let fail = reply.fail;
         if let Some((get, offset)) = pending.get {
-            pending.answered = true;
             if long && fail == NiFail::Ok {
-                pending.coming = Some(Granted::of(reply));
+                (pending.answered, pending.coming) = (true, Some(Granted::of(reply)));
                 let region = self.descriptors.get(get).ok_or(Malformed)?.region.clone();
                 let transfer = Transfer { purpose: Purpose::Get, sends: false, id: ticket };
                 let length = (reply.length, reply.length);
                 carrier.receive_bytes(peer, transfer, &region, offset, length);
                 return Ok(());
             }
-            return self.fetched(ticket, reply, data, carrier);
+            let get = (get, offset, pending.user_ptr);
+            return self.fetched(ticket, get, reply, data, carrier);
         }
         if fail != NiFail::Ok && !pending.sent && pending.coming.is_some() {
             // What has been refused may still be read: the descriptor is in use until it has left.
@@ -150,39 +150,35 @@ impl Interface {
     }
 
     /// A get or a fetching atomic operation is over, with its data in the reply.
+    #[inline(always)]
     fn fetched(
         &mut self,
         ticket: Id,
+        (get, offset, user_ptr): (Id, u64, u64),
         reply: &Reply,
         data: &[u8],
         carrier: &mut impl Carrier,
     ) -> Result<(), Malformed> {
         let mut fail = reply.fail;
-        let pending = self.pending.get(ticket).ok_or(Malformed)?;
-        let Some((get, offset)) = pending.get else { return Err(Malformed) };
-        let user_ptr = pending.user_ptr;
-        if fail == NiFail::Ok {
-            if data.len() as u64 != reply.length {
-                self.fail(ticket, NiFail::Undeliverable);
-                return Err(Malformed);
-            }
-            let region = &self.descriptors.get(get).ok_or(Malformed)?.region;
-            if carrier.write(region, offset, data).is_err() {
-                fail = NiFail::Segv;
-            }
+        if fail == NiFail::Ok && data.len() as u64 != reply.length {
+            self.fail(ticket, NiFail::Undeliverable);
+            return Err(Malformed);
         }
-        let told = Granted::of(reply).told(user_ptr, fail);
-        self.of_reply(get, &told);
-        self.end(ticket);
+        let descriptor = self.descriptors.get_mut(get).ok_or(Malformed)?;
+        if fail == NiFail::Ok && carrier.write(&descriptor.region, offset, data).is_err() {
+            fail = NiFail::Segv;
+        }
+        descriptor.pending -= 1;
+        self.pending.forget(ticket);
+        self.of_reply(get, &Granted::of(reply).told(user_ptr, fail));
         Ok(())
     }
 
     /// The data of a long get has come.
-    pub(super) fn got(&mut self, ticket: Id, ok: bool) {
+    pub(super) fn got(&mut self, ticket: Id, fail: NiFail) {
         let Some(pending) = self.pending.get(ticket) else { return };
         let (Some((get, _)), Some(granted)) = (pending.get, pending.coming) else { return };
         let user_ptr = pending.user_ptr;
-        let fail = if ok { NiFail::Ok } else { NiFail::Undeliverable };
         self.of_reply(get, &granted.told(user_ptr, fail));
         self.end(ticket);
     }

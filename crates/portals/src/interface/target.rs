@@ -93,6 +93,13 @@ impl Interface {
         self.at_once(peer, head, &message, data, carrier)
     }
 
+    /// The same for a get that fetches at most [`EAGER`] bytes.
+    #[inline]
+    pub fn get_here(&mut self, peer: u32, head: &Head, carrier: &mut impl Carrier) -> bool {
+        let message = self.message(peer, head, Operation::Get);
+        matches!(head.kind, Packet::Get) && self.at_once(peer, head, &message, &[], carrier)
+    }
+
     /// Does all that a message asks for where it leaves nothing to remember: its data is here, or short, and the entry that takes it
     /// stays as it is. False: it is a message as others are.
     #[inline(always)]
@@ -167,7 +174,9 @@ impl Interface {
             Packet::Put if head.long && mlength > 0 => {
                 return self.receive(peer, head, delivery, carrier);
             }
-            Packet::Get if mlength > EAGER => return self.send(peer, head, delivery, carrier),
+            Packet::Get if mlength > EAGER && carrier.readable(&region, offset, mlength) => {
+                return self.send(peer, head, delivery, carrier);
+            }
             _ => {}
         }
         let mut old = std::mem::take(&mut self.scratch);
@@ -235,9 +244,8 @@ impl Interface {
     }
 
     /// The data of a long message has moved.
-    pub(super) fn moved(&mut self, id: Id, ok: bool, carrier: &mut impl Carrier) {
+    pub(super) fn moved(&mut self, id: Id, fail: NiFail, carrier: &mut impl Carrier) {
         let Some(Moving { peer, head, delivery }) = self.moving.remove(id) else { return };
-        let fail = if ok { NiFail::Ok } else { NiFail::Undeliverable };
         self.complete(head.pt_index, delivery.id, fail);
         if matches!(head.kind, Packet::Put | Packet::Push) {
             answer(peer, &head, fail, Some(&delivery.granted()), Data::None, carrier);
@@ -283,7 +291,10 @@ fn access<'a>(
         Packet::Put if !head.long => {
             (carrier.write(region, offset, &data[..mlength as usize]), Data::None)
         }
-        Packet::Get => (Ok(()), Data::Memory { region, offset, length: mlength }),
+        Packet::Get if carrier.readable(region, offset, mlength) => {
+            (Ok(()), Data::Memory { region, offset, length: mlength })
+        }
+        Packet::Get => (Err(Inaccessible), Data::None),
         Packet::Atomic(op, ty) | Packet::FetchAtomic(op, ty) => {
             let data = &data[..mlength as usize];
             old.clear();
@@ -324,8 +335,7 @@ fn answer(
     };
     match data {
         Data::Memory { .. } | Data::Bytes(_) if fail == NiFail::Ok => {
-            // An initiator that is gone waits for nothing.
-            let _ = carrier.send(peer, &reply.head(), data);
+            carrier.answer_with(peer, &reply, data);
         }
         _ => carrier.answer(peer, &reply),
     }

@@ -53,7 +53,7 @@ fn refused_data_goes_nowhere() {
         let mut events = Vec::new();
         while world.step() {
             let node = &mut world.nodes[0];
-            while let Ok((event, false)) = node.interface.queue_take(node.mine) {
+            while let Ok((event, false)) = node.interface.queue_take(node.mine, |e| *e) {
                 let acknowledged = event.kind == 10;
                 if acknowledged && event.user_ptr != 0 {
                     assert!(event.fail != 0 && event.mlength == 0, "seed {seed}: {event:?}");

@@ -293,7 +293,7 @@ impl World {
             Step::Transfer { from, to, purpose } => self.transfer(from, to, purpose),
             Step::Over(at) => {
                 let (node, transfer) = self.over.swap_remove(at);
-                self.with(node, |i, port| i.transferred(transfer, true, port));
+                self.with(node, |i, port| i.transferred(transfer, NiFail::Ok, port));
             }
         }
         true

@@ -218,11 +218,14 @@ impl Run<'_> {
         let seed = self.seed;
         for at in 0..self.world.nodes.len() {
             let (mine, others) = (self.world.nodes[at].mine, self.world.nodes[at].others);
-            while let Ok((event, dropped)) = self.world.nodes[at].interface.queue_take(mine) {
+            while let Ok((event, dropped)) = self.world.nodes[at].interface.queue_take(mine, |e| *e)
+            {
                 assert!(!dropped && event.fail == 0, "seed {seed}: {event:?}");
                 self.initiator_event(at, &event);
             }
-            while let Ok((event, dropped)) = self.world.nodes[at].interface.queue_take(others) {
+            while let Ok((event, dropped)) =
+                self.world.nodes[at].interface.queue_take(others, |e| *e)
+            {
                 assert!(!dropped && event.fail == 0, "seed {seed}: {event:?}");
                 let left = self.seen[at].get_mut(&event.kind).expect("an event of that kind");
                 *left = left.checked_sub(1).expect("no more events than operations");

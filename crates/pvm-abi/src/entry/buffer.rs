@@ -54,10 +54,7 @@ pub unsafe extern "C" fn pvm_bufinfo(
     tag: *mut c_int,
     tid: *mut c_int,
 ) -> c_int {
-    let found = match mid {
-        mid if mid <= 0 => Err(Code::BadParam),
-        mid => lock().buffers().get(mid).map(|m| (m.body.len(), m.head)).ok_or(Code::NoSuchBuf),
-    };
+    let found = lock().buffers().named(mid).map(|message| (message.body.len(), message.head));
     let result = found.map(|(bytes, head)| {
         let values = [(len, bytes as c_int), (tag, head.tag), (tid, head.source)];
         for (to, value) in values.into_iter().filter(|(to, _)| !to.is_null()) {
@@ -67,6 +64,14 @@ pub unsafe extern "C" fn pvm_bufinfo(
         0
     });
     finish("pvm_bufinfo", result)
+}
+
+/// The encoding as `struct pvmminfo` has it: XDR's number, or the data signature of the sender's host, which is like ours.
+fn signature(encoding: Encoding) -> c_int {
+    match encoding {
+        Encoding::Default => 0x1000_0000,
+        Encoding::Raw | Encoding::InPlace | Encoding::Trace => super::machine::SIGNATURE,
+    }
 }
 
 /// `struct pvmminfo`.
@@ -86,17 +91,17 @@ pub struct Info {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pvm_getminfo(mid: c_int, info: *mut Info) -> c_int {
     let mut library = lock();
-    let found = match library.buffers().get(mid) {
-        _ if info.is_null() => Err(Code::BadParam),
-        None => Err(Code::NoSuchBuf),
-        Some(message) => {
+    let found = match library.buffers().named(mid) {
+        Err(code) => Err(code),
+        Ok(_) if info.is_null() => Err(Code::BadParam),
+        Ok(message) => {
             let (head, len) = (message.head, message.body.len() as c_int);
             let filled = Info {
                 len,
                 ctx: head.context,
                 tag: head.tag,
                 wid: head.wait_id,
-                enc: head.encoding,
+                enc: signature(message.encoding),
                 crc: head.crc,
                 src: head.source,
                 dst: head.target,
@@ -113,10 +118,10 @@ pub unsafe extern "C" fn pvm_getminfo(mid: c_int, info: *mut Info) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pvm_setminfo(mid: c_int, info: *const Info) -> c_int {
     let mut library = lock();
-    let result = match library.buffers().get(mid) {
-        _ if info.is_null() => Err(Code::BadParam),
-        None => Err(Code::NoSuchBuf),
-        Some(message) => {
+    let result = match library.buffers().named(mid) {
+        Err(code) => Err(code),
+        Ok(_) if info.is_null() => Err(Code::BadParam),
+        Ok(message) => {
             // SAFETY: not null, so the caller's structure.
             let info = unsafe { &*info };
             let head = &mut message.head;
@@ -132,12 +137,12 @@ pub unsafe extern "C" fn pvm_setminfo(mid: c_int, info: *const Info) -> c_int {
 /// The wait id of a message: older programs.
 #[unsafe(no_mangle)]
 pub extern "C" fn pvm_getmwid(mid: c_int) -> c_int {
-    let found = lock().buffers().get(mid).map(|message| message.head.wait_id);
-    finish("pvm_getmwid", found.ok_or(Code::NoSuchBuf))
+    let found = lock().buffers().named(mid).map(|message| message.head.wait_id);
+    finish("pvm_getmwid", found)
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn pvm_setmwid(mid: c_int, wid: c_int) -> c_int {
-    let done = lock().buffers().get(mid).map(|message| message.head.wait_id = wid);
-    finish("pvm_setmwid", done.map(|()| 0).ok_or(Code::NoSuchBuf))
+    let done = lock().buffers().named(mid).map(|message| message.head.wait_id = wid);
+    finish("pvm_setmwid", done.map(|()| 0))
 }

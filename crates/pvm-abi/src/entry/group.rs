@@ -179,7 +179,7 @@ impl Members {
         count: c_int,
     ) -> Result<(), Code> {
         let pattern = Pattern { source: self.tids[from], tag, context: GROUP_CONTEXT };
-        let number = wait(pattern, Until::Ever)?.ok_or(Code::SysErr)?;
+        let number = wait(pattern, Until::Ever)?.ok_or(Code::SysErr)?.number();
         let mut library = lock();
         library.buffers().unqueue(number);
         let message = library.buffers().get(number).ok_or(Code::NoSuchBuf)?;

@@ -20,11 +20,7 @@ pub fn add(src: c_int, tag: c_int, ctx: c_int, function: Option<Handler>) -> c_i
         let mut library = enrolled()?;
         let pattern = pattern(src, tag, ctx)?;
         let function = function.ok_or(Code::BadParam)?;
-        let same = |other: &Installed| {
-            let other = other.pattern;
-            (other.source, other.tag, other.context) == (src, tag, ctx)
-        };
-        if library.handlers.iter().any(same) {
+        if library.handlers.iter().any(|other| other.pattern.meets(&pattern)) {
             return Err(Code::Exists);
         }
         library.last_handler += 1;

@@ -51,7 +51,7 @@ pub unsafe extern "C" fn pvm_start_pvmd(
         // SAFETY: the caller's promise.
         let words = if count == 0 { Vec::new() } else { unsafe { strings(arguments, count) }? };
         if lock().task.is_some() {
-            return Err(Code::Already);
+            return Err(Code::DupHost);
         }
         let file = read(&words)?;
         drop(enrolled().map_err(|_| Code::CantStart)?);

@@ -182,6 +182,9 @@ pub extern "C" fn pvm_freecontext(context: c_int) -> c_int {
     finish("pvm_freecontext", ask_code(&Request::FreeContext { context }))
 }
 
+/// How hosts like ours lay out data: PVM's number.
+pub const SIGNATURE: c_int = 0x0040_8841;
+
 /// The number of a kind of machine: of ours, or an error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pvm_archcode(arch: *const c_char) -> c_int {
@@ -191,7 +194,7 @@ pub unsafe extern "C" fn pvm_archcode(arch: *const c_char) -> c_int {
         "pvm_archcode",
         match arch.as_deref() {
             None => Err(Code::BadParam),
-            Some(search::ARCH) => Ok(0x0040_8841),
+            Some(search::ARCH) => Ok(SIGNATURE),
             Some(_) => Err(Code::NotFound),
         },
     )

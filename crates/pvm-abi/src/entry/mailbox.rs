@@ -1,7 +1,7 @@
 //! The mailbox.
 
 use super::task::{Lent, ask, ask_code};
-use crate::library::{enrolled, finish, keep, string};
+use crate::library::{Library, enrolled, finish, keep, string};
 use core::ffi::{c_char, c_int};
 use hpvm_pvm::Code;
 use hpvm_pvm::body::{Body, Encoding};
@@ -148,7 +148,8 @@ pub unsafe extern "C" fn pvm_insert(name: *const c_char, request: c_int, data: c
         let name = unsafe { string(name) }.filter(|name| !name.is_empty()).ok_or(Code::BadParam)?;
         let several = mailbox::PERSISTENT | mailbox::MULTI_INSTANCE;
         let flags = match request {
-            ..0 => several,
+            // The first that is free.
+            -1 => several,
             0..MOST_DIRECT => mailbox::ONLY_NEW | several | request << mailbox::DIRECT_INDEX_SHIFT,
             _ => return Err(Code::BadParam),
         };
@@ -162,6 +163,17 @@ pub unsafe extern "C" fn pvm_insert(name: *const c_char, request: c_int, data: c
     finish("pvm_insert", insert())
 }
 
+/// The first index of a class.
+fn first_index(library: &mut Library, name: &str) -> Result<c_int, Code> {
+    // An empty pattern stands for all names, so that no letter of this one means anything else.
+    let Answer::Classes { classes } = ask(library, &Request::Names { pattern: String::new() })?
+    else {
+        return Err(Code::BadMsg);
+    };
+    let class = classes.into_iter().find(|class| class.name == name).ok_or(Code::NotFound)?;
+    class.indices.first().copied().ok_or(Code::NotFound)
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pvm_lookup(
     name: *const c_char,
@@ -171,10 +183,12 @@ pub unsafe extern "C" fn pvm_lookup(
     let lookup = || {
         // SAFETY: the caller's promise.
         let name = unsafe { string(name) }.ok_or(Code::BadParam)?;
-        // -1: the first there is.
-        let (index, flags) = if request < 0 { (0, 8) } else { (request, 0) };
         let mut library = enrolled()?;
-        let Answer::Mail { mail } = ask(&mut library, &Request::Fetch { name, index, flags })?
+        let index = match request {
+            -1 => first_index(&mut library, &name)?,
+            request => request,
+        };
+        let Answer::Mail { mail } = ask(&mut library, &Request::Fetch { name, index, flags: 0 })?
         else {
             return Err(Code::BadMsg);
         };

@@ -1,6 +1,8 @@
 //! Sending and receiving.
 
-use crate::library::{Library, Until, enrolled, finish, lock, pattern, wait, wait_for};
+use crate::library::{
+    Found, Library, Until, enrolled, finish, lock, pattern, received, wait, wait_for,
+};
 use core::ffi::{CStr, c_int, c_void};
 use hpvm_pvm::body::{Body, Encoding};
 use hpvm_pvm::buffers::{Head, Message};
@@ -102,24 +104,27 @@ pub unsafe fn numbers<'a>(from: *const c_int, count: c_int) -> Result<&'a [c_int
     }
 }
 
-/// Receives: the buffer's number, or 0.
+/// Receives: the buffer's number, 0, or the error that the program's function of `pvm_recvf` has answered.
 pub fn receive(tid: Tid, tag: c_int, until: Until) -> Result<c_int, Code> {
     let context = enrolled()?.context;
-    let found = wait(pattern(tid, tag, context)?, until)?;
-    Ok(found.map_or(0, |number| {
-        lock().buffers().receive(number);
-        number
-    }))
+    Ok(match wait(pattern(tid, tag, context)?, until)? {
+        None => 0,
+        Some(Found::Message(number)) => {
+            lock().buffers().receive(number);
+            number
+        }
+        Some(Found::Error(number)) => number,
+    })
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn pvm_recv(tid: c_int, tag: c_int) -> c_int {
-    finish("pvm_recv", receive(tid, tag, Until::Ever))
+    received("pvm_recv", receive(tid, tag, Until::Ever))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn pvm_nrecv(tid: c_int, tag: c_int) -> c_int {
-    finish("pvm_nrecv", receive(tid, tag, Until::Now))
+    received("pvm_nrecv", receive(tid, tag, Until::Now))
 }
 
 #[unsafe(no_mangle)]
@@ -127,25 +132,25 @@ pub unsafe extern "C" fn pvm_trecv(tid: c_int, tag: c_int, time: *const libc::ti
     // SAFETY: null, or the caller's structure.
     let until = match unsafe { time.as_ref() } {
         None => Ok(Until::Ever),
-        Some(time) if time.tv_sec < 0 || !(0..1_000_000).contains(&time.tv_usec) => {
-            Err(Code::BadParam)
-        }
+        Some(time) if time.tv_sec < 0 || time.tv_usec < 0 => Err(Code::BadParam),
         Some(time) if time.tv_sec == 0 && time.tv_usec == 0 => Ok(Until::Now),
         Some(time) => {
-            let span = Duration::new(time.tv_sec as u64, time.tv_usec as u32 * 1000);
-            Ok(Instant::now().checked_add(span).map_or(Until::Ever, Until::Time))
+            let (seconds, more) = (time.tv_sec as u64, Duration::from_micros(time.tv_usec as u64));
+            let span = Duration::from_secs(seconds).checked_add(more);
+            let time = span.and_then(|span| Instant::now().checked_add(span));
+            Ok(time.map_or(Until::Ever, Until::Time))
         }
     };
-    finish("pvm_trecv", until.and_then(|until| receive(tid, tag, until)))
+    received("pvm_trecv", until.and_then(|until| receive(tid, tag, until)))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn pvm_probe(tid: c_int, tag: c_int) -> c_int {
     let probe = || {
         let context = enrolled()?.context;
-        Ok(wait(pattern(tid, tag, context)?, Until::Now)?.unwrap_or(0))
+        Ok(wait(pattern(tid, tag, context)?, Until::Now)?.map_or(0, Found::number))
     };
-    finish("pvm_probe", probe())
+    received("pvm_probe", probe())
 }
 
 /// The type and length of the data of `pvm_psend` and `pvm_precv`.
@@ -213,27 +218,28 @@ pub unsafe extern "C" fn pvm_precv(
         // SAFETY: the caller's promise: so many elements can be written until this returns.
         let mut posted = unsafe { Posted::new(pattern, data.cast(), room, element.size()) };
         let number = wait_for(&mut posted)?;
-        let (head, there, taken) = match posted.got() {
-            Some((head, bytes)) => (head, bytes / element.size(), bytes / element.size()),
-            None => {
+        let (head, bytes) = match (posted.got(), number) {
+            (Some(got), _) => got,
+            (None, Some(Found::Message(number))) => {
                 let mut library = lock();
-                let number = number.ok_or(Code::SysErr)?;
                 library.buffers().unqueue(number);
                 let message = library.buffers().get(number).ok_or(Code::NoSuchBuf)?;
-                let (head, there) = (message.head, message.body.len() / element.size());
-                let taken = there.min(len as usize);
-                // SAFETY: no more elements than the caller has room for.
-                unsafe { message.body.unpack(element, data.cast(), taken as c_int, 1) }?;
+                let (head, bytes) = (message.head, message.body.len());
+                let taken = bytes.min(room) as c_int;
+                // SAFETY: no more bytes than the caller has room for.
+                unsafe { message.body.unpack(Element::Byte, data.cast(), taken, 1) }?;
                 let _ = library.buffers().remove(number);
-                (head, there, taken)
+                (head, bytes)
             }
+            (None, Some(Found::Error(number))) => return Ok(number),
+            (None, None) => return Err(Code::SysErr),
         };
-        let values = [(source, head.source), (got_tag, head.tag), (got_len, there as c_int)];
+        let values = [(source, head.source), (got_tag, head.tag), (got_len, bytes as c_int)];
         for (to, value) in values.into_iter().filter(|(to, _)| !to.is_null()) {
             // SAFETY: not null, so the caller's int.
             unsafe { *to = value };
         }
-        if taken < there { Err(Code::Overflow) } else { Ok(0) }
+        Ok(0)
     };
-    finish("pvm_precv", receive())
+    received("pvm_precv", receive())
 }

@@ -17,11 +17,12 @@ fn check(what: usize, value: c_int) -> Result<(), Code> {
         library::AUTO_ERR => (0..=3).contains(&value),
         // PVM's limits.
         library::FRAG_SIZE => (1..=1_048_576).contains(&value),
-        library::OUTPUT_TID | library::SELF_OUTPUT_TID => {
-            value == 0 || hpvm_pvm::tid::is_task(value)
-        }
-        17 => (1..=3).contains(&value),
-        19 => (1..=2).contains(&value),
+        library::OUTPUT_TID
+        | library::SELF_OUTPUT_TID
+        | library::TRACE_TID
+        | library::SELF_TRACE_TID => value == 0 || hpvm_pvm::tid::is_task(value),
+        library::SELF_TRACE_OPTIONS => (1..=3).contains(&value),
+        library::POLL_TYPE => (1..=2).contains(&value),
         _ => true,
     };
     if good { Ok(()) } else { Err(Code::BadParam) }
@@ -34,6 +35,12 @@ pub extern "C" fn pvm_setopt(what: c_int, value: c_int) -> c_int {
         check(what, value)?;
         let mut library = enrolled()?;
         let before = std::mem::replace(&mut library.options.values[what], value);
+        // A destination of the task's own becomes that of its children's.
+        let whole =
+            library::INHERITED.iter().filter(|whole| whole.iter().any(|(own, _)| *own == what));
+        for (own, children) in whole.flatten() {
+            library.options.values[*children] = library.options.values[*own];
+        }
         let options = library.options.values;
         if what == library::ROUTE {
             let allowed = value != library::DONT_ROUTE;

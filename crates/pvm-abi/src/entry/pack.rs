@@ -93,19 +93,23 @@ pub unsafe extern "C" fn pvm_upkstr(text: *mut c_char) -> c_int {
     finish("pvm_upkstr", unpack())
 }
 
-/// A copy of a buffer's bytes and its head.
-fn contents(mid: c_int) -> Result<(Head, Vec<u8>), Code> {
+/// A copy of the bytes, the head and the encoding of a buffer, which is to be packed into the send buffer and so is another one.
+fn contents(mid: c_int) -> Result<(Head, Vec<u8>, Encoding), Code> {
     let mut library = lock();
-    let message = library.buffers().get(mid).ok_or(Code::NoSuchBuf)?;
+    let own = library.buffers().send_buffer();
+    let message = library.buffers().named(mid)?;
+    if mid == own {
+        return Err(Code::BadParam);
+    }
     // SAFETY: what the program has packed in place it keeps until the buffer is sent or ends.
-    Ok((message.head, unsafe { message.body.settled(Vec::new()) }))
+    Ok((message.head, unsafe { message.body.settled(Vec::new()) }, message.encoding))
 }
 
 /// Packs a whole message, with its head, so that `pvm_upkmesg` makes it again.
 #[unsafe(no_mangle)]
 pub extern "C" fn pvm_pkmesg(mid: c_int) -> c_int {
     let pack = || {
-        let (head, bytes) = contents(mid)?;
+        let (head, bytes, _) = contents(mid)?;
         lock().buffers().sending()?.body.append_message(&head, &bytes);
         Ok(0)
     };
@@ -115,8 +119,14 @@ pub extern "C" fn pvm_pkmesg(mid: c_int) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn pvm_pkmesgbody(mid: c_int) -> c_int {
     let pack = || {
-        let (_, bytes) = contents(mid)?;
-        lock().buffers().sending()?.body.append(&bytes);
+        let (_, bytes, encoding) = contents(mid)?;
+        let mut library = lock();
+        let into = library.buffers().sending()?;
+        // Data in place are sent as they lie in memory, which is raw.
+        if (into.encoding == Encoding::Default) != (encoding == Encoding::Default) {
+            return Err(Code::Mismatch);
+        }
+        into.body.append(&bytes);
         Ok(0)
     };
     finish("pvm_pkmesgbody", pack())

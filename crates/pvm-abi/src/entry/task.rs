@@ -203,14 +203,22 @@ pub unsafe extern "C" fn pvm_spawn(
     finish("pvm_spawn", spawn())
 }
 
+/// A task that has ended meanwhile needs no signal: as with PVM, which does not wait for an answer, that is no error.
+fn send_signal(tid: c_int, signal: c_int) -> Result<c_int, Code> {
+    match ask_code(&Request::Signal { tid, signal }) {
+        Err(Code::NoTask) => Ok(0),
+        other => other,
+    }
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn pvm_sendsig(tid: c_int, signal: c_int) -> c_int {
-    finish("pvm_sendsig", ask_code(&Request::Signal { tid, signal }))
+    finish("pvm_sendsig", send_signal(tid, signal))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn pvm_kill(tid: c_int) -> c_int {
-    finish("pvm_kill", ask_code(&Request::Signal { tid, signal: libc::SIGTERM }))
+    finish("pvm_kill", send_signal(tid, libc::SIGTERM))
 }
 
 #[unsafe(no_mangle)]
@@ -224,7 +232,8 @@ pub extern "C" fn pvm_pstat(tid: c_int) -> c_int {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn pvm_tidtohost(tid: c_int) -> c_int {
-    let host = if tid::is_task(tid) { Ok(tid::host_of(tid)) } else { Err(Code::BadParam) };
+    let named = tid::is_task(tid) || tid::is_host(tid);
+    let host = if named { Ok(tid::host_of(tid)) } else { Err(Code::BadParam) };
     finish("pvm_tidtohost", host)
 }
 
@@ -312,10 +321,8 @@ pub unsafe extern "C" fn pvm_tasks(
 pub unsafe extern "C" fn pvm_siblings(tids: *mut *mut c_int) -> c_int {
     let siblings = || {
         let mut library = enrolled()?;
+        // A task that nobody has spawned is the only one of its list.
         let identity = &mut library.enroll()?.identity;
-        if identity.parent == Code::NoParent.number() && identity.siblings.len() < 2 {
-            return Err(Code::NoParent);
-        }
         if !tids.is_null() {
             // SAFETY: not null, so the caller's variable. The list stays as it is until the task has left.
             unsafe { *tids = identity.siblings.as_mut_ptr() };
@@ -339,7 +346,8 @@ pub unsafe extern "C" fn pvm_notify(
             // SAFETY: the caller's promise.
             _ => unsafe { numbers(tids, count) }?,
         };
-        if tag < 0 {
+        let of_nobody = tids.is_empty() && what & !256 != 3;
+        if tag < 0 || of_nobody {
             return Err(Code::BadParam);
         }
         let mut library = enrolled()?;

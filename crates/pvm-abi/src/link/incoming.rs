@@ -17,6 +17,9 @@ const LARGE: u64 = 16 << 10;
 /// How much is taken at once.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
+    /// One message, if one is there as a whole: a program that asks for one tag and for another in turn, without waiting, finds the messages
+    /// of a task as they were sent, as with PVM, of which each call reads one. Some programs rely on it.
+    Next,
     /// As far as a large message, or the one that a receive waits for.
     OneMessage,
     Everything,
@@ -25,7 +28,7 @@ pub enum Extent {
 /// Where that ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stopped {
-    /// More may be there.
+    /// More may be there, and what came is to be received before.
     Early,
     AtEnd,
 }
@@ -127,6 +130,10 @@ impl Incoming {
                 if extent == Extent::OneMessage && enough {
                     self.tell_sender();
                     return Ok(Stopped::Early);
+                }
+                if extent == Extent::Next && whole.is_some() {
+                    self.tell_sender();
+                    return Ok(Stopped::AtEnd);
                 }
                 // On another processor it goes on while we do; on this one it would only be in our way.
                 if 2 * (self.tail - told) >= self.segment.capacity() && !self.shares_processor() {

@@ -98,6 +98,28 @@ fn messages_of_all_lengths_arrive_in_order_while_the_receiver_reads() {
     sender.join().expect("the sender");
 }
 
+/// A call that does not wait takes one message, whatever else is there.
+#[test]
+fn the_next_message_is_taken_alone() {
+    let (to, segments) = channel();
+    let mut carrier = ToChannel { to, gives_up: true };
+    let mut link = Outgoing::open(2, ENOUGH, &mut carrier).expect("opens");
+    for number in 0..3 {
+        let (head, data) = message(number, 10 * number);
+        link.send(&head, &[&data], &mut carrier).expect("sends");
+    }
+    let (_, segment) = segments.recv().expect("the first segment");
+    let mut incoming = Incoming::new(1, segment);
+    let mut got = Vec::new();
+    for taken in [1, 2, 3, 3] {
+        let mut memory = |len| Some(Vec::with_capacity(len));
+        let mut sink = |head, bytes| got.push((head, bytes));
+        assert!(incoming.poll(&mut memory, &mut sink, Extent::Next, None).is_ok());
+        assert_eq!(got.len(), taken);
+    }
+    assert!(!incoming.is_ready());
+}
+
 /// A sender sees where its receiver waits, and whether it sleeps.
 #[test]
 fn a_receiver_shows_itself() {

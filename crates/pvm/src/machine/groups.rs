@@ -13,6 +13,8 @@ struct Group {
     frozen: bool,
     /// Who waits until the group can be frozen, and at which size.
     freezing: Vec<(ClientId, usize)>,
+    /// Somebody has left it when it was frozen: no barrier can be complete any more.
+    broken: bool,
 }
 
 #[derive(Debug)]
@@ -26,8 +28,8 @@ struct Barrier {
 #[derive(Debug, Default)]
 pub struct Groups(BTreeMap<String, Group>);
 
-/// Who waits no longer.
-pub type Released = Vec<ClientId>;
+/// Who waits no longer, and what the call of each answers.
+pub type Released = Vec<(ClientId, i32)>;
 
 impl Group {
     fn size(&self) -> usize {
@@ -46,8 +48,13 @@ impl Group {
         if barrier.waiting.len() < count {
             return Vec::new();
         }
-        let barrier = self.barrier.take();
-        barrier.into_iter().flat_map(|barrier| barrier.waiting).map(|(client, _)| client).collect()
+        self.end_barrier(0)
+    }
+
+    /// Nobody waits in the barrier any more.
+    fn end_barrier(&mut self, code: i32) -> Released {
+        let waiting = self.barrier.take().map_or(Vec::new(), |barrier| barrier.waiting);
+        waiting.into_iter().map(|(client, _)| (client, code)).collect()
     }
 
     /// Ends the waiting of those that freeze it, if it has its size.
@@ -60,7 +67,7 @@ impl Group {
             return Vec::new();
         }
         self.frozen = true;
-        self.freezing.drain(..).map(|(client, _)| client).collect()
+        self.freezing.drain(..).map(|(client, _)| (client, size as i32)).collect()
     }
 }
 
@@ -106,9 +113,14 @@ impl Groups {
         while group.members.last() == Some(&None) {
             group.members.pop();
         }
-        let mut released = group.release();
+        group.broken |= group.frozen;
+        let mut released = match group.broken {
+            true => group.end_barrier(Code::NoGroup.number()),
+            false => group.release(),
+        };
         if group.members.is_empty() {
-            released.extend(group.freezing.drain(..).map(|(client, _)| client));
+            let left = group.freezing.drain(..);
+            released.extend(left.map(|(client, _)| (client, Code::NoGroup.number())));
             self.0.remove(name);
         }
         Ok(released)
@@ -138,7 +150,7 @@ impl Groups {
     /// The task waits until `count` members do.
     ///
     /// # Errors
-    /// It is not in the group, the others wait for another number, or for a frozen group the number is not its size.
+    /// It is not in the group, the others wait for another number, or somebody has left the group when it was frozen.
     pub fn barrier(
         &mut self,
         name: &str,
@@ -152,6 +164,9 @@ impl Groups {
         }
         if count == 0 || count < -1 {
             return Err(Code::BadParam);
+        }
+        if group.broken {
+            return Err(Code::NoGroup);
         }
         let barrier = group.barrier.get_or_insert(Barrier { count, waiting: Vec::new() });
         if barrier.count != count {
@@ -194,7 +209,7 @@ impl Groups {
     /// The member waits until the group has `size` members that all want that, and then nobody joins or leaves.
     ///
     /// # Errors
-    /// It is not in the group, or the group has more members, or others want another size.
+    /// It is not in the group, or the group has more members or is frozen, or others want another size.
     pub fn freeze(
         &mut self,
         name: &str,
@@ -211,7 +226,7 @@ impl Groups {
             size => usize::try_from(size).ok().filter(|size| *size > 0).ok_or(Code::BadParam)?,
         };
         if group.frozen {
-            return if size == group.size() { Ok(vec![client]) } else { Err(Code::Mismatch) };
+            return Err(Code::DupGroup);
         }
         if group.size() > size || group.freezing.first().is_some_and(|(_, wanted)| *wanted != size)
         {
@@ -256,10 +271,10 @@ mod tests {
         }
         assert_eq!(groups.barrier("g", 10, 1, 2), Ok(vec![]));
         assert_eq!(groups.barrier("g", 20, 2, 3), Err(Code::Mismatch));
-        assert_eq!(groups.barrier("g", 20, 2, 2), Ok(vec![10, 20]));
+        assert_eq!(groups.barrier("g", 20, 2, 2), Ok(vec![(10, 0), (20, 0)]));
         assert_eq!(groups.barrier("g", 10, 1, -1), Ok(vec![]));
         assert_eq!(groups.barrier("g", 20, 2, -1), Ok(vec![]));
-        assert_eq!(groups.gone(30, 3), vec![10, 20]);
+        assert_eq!(groups.gone(30, 3), vec![(10, 0), (20, 0)]);
         assert_eq!(groups.barrier("g", 40, 4, -1), Err(Code::NotInGroup));
     }
 
@@ -269,9 +284,23 @@ mod tests {
         groups.join("g", 1).expect("joins");
         assert_eq!(groups.freeze("g", 10, 1, 2), Ok(vec![]));
         groups.join("g", 2).expect("joins");
-        assert_eq!(groups.freeze("g", 20, 2, 2), Ok(vec![10, 20]));
+        assert_eq!(groups.freeze("g", 20, 2, 2), Ok(vec![(10, 2), (20, 2)]));
+        assert_eq!(groups.freeze("g", 20, 2, 2), Err(Code::DupGroup));
         assert_eq!(groups.join("g", 3).expect_err("frozen"), Code::Denied);
         assert_eq!(groups.members("g"), Ok(vec![1, 1, 2]));
+    }
+
+    #[test]
+    fn a_frozen_group_that_a_member_has_left_has_no_barriers() {
+        let mut groups = Groups::default();
+        for tid in 1..=3 {
+            groups.join("g", tid).expect("joins");
+            groups.freeze("g", tid as ClientId, tid, 3).expect("waits");
+        }
+        assert_eq!(groups.barrier("g", 1, 1, 3), Ok(vec![]));
+        assert_eq!(groups.gone(3, 3), vec![(1, Code::NoGroup.number())]);
+        assert_eq!(groups.barrier("g", 2, 2, 2), Err(Code::NoGroup));
+        assert_eq!(groups.leave("g", 1), Ok(vec![]));
     }
 
     proptest! {

@@ -180,6 +180,15 @@ impl Mailbox {
         self.classes.retain(|_, class| !class.is_empty());
     }
 
+    /// Deletes what has no owner any more (`reset info`): of all names if `name` is empty, of all indices if `index` is negative.
+    pub fn delete_orphans(&mut self, name: &str, index: i32) {
+        let fits = |entry: &Entry, at: i32| entry.owner == 0 && (index < 0 || at == index);
+        for (_, class) in self.classes.iter_mut().filter(|(of, _)| name.is_empty() || *of == name) {
+            class.retain(|at, entry| !fits(entry, *at));
+        }
+        self.classes.retain(|_, class| !class.is_empty());
+    }
+
     /// Empties it (`reset`).
     pub fn clear(&mut self) {
         self.classes.clear();
@@ -310,6 +319,27 @@ mod tests {
         let (index, _) = mailbox.put("n", 2, OVERWRITABLE, mail(2)).expect("overwrites");
         assert_eq!(index, 0);
         assert_eq!(mailbox.fetch("n", 0, 3, 0, READ_AND_DELETE), Ok(Some(mail(2))));
+    }
+
+    #[test]
+    fn only_what_has_no_owner_is_deleted_with_the_orphans() {
+        let mut mailbox = Mailbox::default();
+        let left = |mailbox: &Mailbox| {
+            let classes = mailbox.names("*").into_iter();
+            classes.map(|class| (class.name, class.indices)).collect::<Vec<_>>()
+        };
+        for (name, tid) in [("a", 1), ("a", 2), ("a", 1), ("b", 1), ("c", 2)] {
+            mailbox.put(name, tid, PERSISTENT | MULTI_INSTANCE, mail(0)).expect("puts");
+        }
+        mailbox.gone(1, 1);
+        mailbox.delete_orphans("c", -1);
+        mailbox.delete_orphans("a", 1);
+        mailbox.delete_orphans("a", 2);
+        let (a, b, c) = ("a".to_owned(), "b".to_owned(), "c".to_owned());
+        let all = [(a.clone(), vec![0, 1]), (b, vec![0]), (c.clone(), vec![0])];
+        assert_eq!(left(&mailbox), all);
+        mailbox.delete_orphans("", -1);
+        assert_eq!(left(&mailbox), [(a, vec![1]), (c, vec![0])]);
     }
 
     #[test]

@@ -13,8 +13,8 @@ mod tests;
 
 use crate::hostfile::Options;
 use crate::protocol::{
-    Answer, Destination, Hello, Identity, Mail, OUTPUT_EOF, OUTPUT_NEW, Order, Request, TaskLine,
-    VERSION,
+    Answer, Destination, Hello, Identity, Mail, OUTPUT_EOF, OUTPUT_NEW, Order, Request,
+    STATE_CONNECTED, STATE_STARTED, TaskLine, VERSION,
 };
 use crate::wire::Bytes;
 use crate::{Code, Tid, tid};
@@ -48,6 +48,8 @@ struct Task {
     early: Vec<Mail>,
     program: String,
     no_reset: bool,
+    /// The virtual machine has started its process.
+    started: bool,
     siblings: Vec<Tid>,
     context: i32,
     output: Destination,
@@ -203,6 +205,7 @@ impl Machine {
                     early: Vec::new(),
                     program: hello.program,
                     no_reset: hello.console,
+                    started: false,
                     siblings: vec![tid],
                     context: 0,
                     output: Destination::default(),
@@ -262,7 +265,7 @@ impl Machine {
         }
         self.clients.remove(&client);
         let released = self.groups.gone(client, tid);
-        self.release(released, Answer::Code { code: 0 });
+        self.release(released);
         self.mailbox.gone(client, tid);
         self.clocks.retain(|(waiting, _)| *waiting != client);
         self.watches.gone(tid);
@@ -284,9 +287,9 @@ impl Machine {
         self.task_gone(client, tid);
     }
 
-    fn release(&mut self, clients: Vec<ClientId>, answer: Answer) {
-        for client in clients {
-            self.answer(client, answer.clone());
+    fn release(&mut self, released: groups::Released) {
+        for (client, code) in released {
+            self.answer(client, Answer::Code { code });
         }
     }
 
@@ -387,13 +390,18 @@ impl Machine {
                 Ok(Some(Answer::Tids { tids: tids.collect() }))
             }
             Request::Reset { keep } => self.reset(tid, keep).and_then(code),
+            Request::DeleteOrphans { name, index } => {
+                self.mailbox.delete_orphans(&name, index);
+                code(0)
+            }
             Request::Halt {} => {
                 self.halting = true;
                 Ok(Some(Answer::Halting {}))
             }
-            Request::Clock { host } if !tid::is_host(host) => Err(Code::BadParam),
-            Request::Clock { host } if !self.is_ready(host) => Err(Code::NoHost),
+            Request::Clock { host } if !self.is_ready(tid::host_of(host)) => Err(Code::NoHost),
             Request::Clock { host } => {
+                // A task stands for its host.
+                let host = tid::host_of(host);
                 self.clocks.push((client, host));
                 self.order(host, Order::Clock { client: client as i64 });
                 Ok(None)
@@ -438,7 +446,7 @@ impl Machine {
             }
             _ => return Err(Code::BadParam),
         };
-        self.release(released, Answer::Code { code: 0 });
+        self.release(released);
         Ok(own.map(|code| Answer::Code { code }))
     }
 
@@ -463,15 +471,16 @@ impl Machine {
             if !tid::is_task(place) {
                 return Err(Code::BadParam);
             }
-            if !self.tasks.contains_key(&place) {
-                return Err(Code::NoTask);
+            if !self.is_ready(tid::host_of(place)) {
+                return Err(Code::NoHost);
             }
         }
         let line = |(tid, task): (&Tid, &Task)| TaskLine {
             tid: *tid,
             parent: task.parent.max(0),
             host: tid::host_of(*tid),
-            flags: if task.client.is_some() { 4 } else { 0 },
+            flags: if task.client.is_some() { STATE_CONNECTED } else { 0 }
+                | if task.started { STATE_STARTED } else { 0 },
             program: task.program.clone(),
             pid: task.pid,
         };
@@ -516,11 +525,14 @@ impl Machine {
                 Ok(0)
             }
             kind @ (notify::TASK_EXIT | notify::HOST_DELETE) => {
-                let form = if kind == notify::TASK_EXIT { tid::is_task } else { tid::is_host };
-                if !tids.iter().all(|tid| form(*tid)) {
+                let of_hosts = kind == notify::HOST_DELETE;
+                let fits = |tid: &Tid| tid::is_task(*tid) || (of_hosts && tid::is_host(*tid));
+                if !tids.iter().all(fits) {
                     return Err(Code::BadParam);
                 }
-                for tid in tids {
+                // A task stands for its host.
+                let watched = |tid: &Tid| if of_hosts { tid::host_of(*tid) } else { *tid };
+                for tid in &tids.iter().map(watched).collect::<Vec<_>>() {
                     let there = self.tasks.contains_key(tid) || self.is_ready(*tid);
                     if (cancelled && self.watches.cancel(*tid, watch)) || (!cancelled && !there) {
                         self.deliver(watch.watcher, watch.mail(tid::FIRST_HOST, &[*tid]));

@@ -15,6 +15,26 @@ const NO_PARENT: i32 = 64;
 /// More in one call are refused: the number is an error of the program.
 const MAX_STARTED: i32 = 1 << 16;
 
+/// The host or the kind of machine, and the folder behind its colon in which the tasks are to work; without a colon none.
+fn place_and_folder(place: &str) -> (&str, &str) {
+    match place.split_once(':') {
+        // Earlier versions of PVM have the number of a virtual machine there.
+        Some((_, number)) if number.parse::<u32>().is_ok() => (place, ""),
+        Some(parts) => parts,
+        None => (place, ""),
+    }
+}
+
+/// The folder that a call asks for, within the usual one of the host.
+fn within(usual: &str, asked: String) -> String {
+    match (usual, asked.as_str()) {
+        (usual, "") => usual.to_owned(),
+        ("", _) => asked,
+        (_, folder) if folder.starts_with(['/', '$']) => asked,
+        (usual, folder) => format!("{usual}/{folder}"),
+    }
+}
+
 /// A request for tasks, until all hosts have said whether they were started.
 #[derive(Debug)]
 pub(super) struct Spawning {
@@ -29,8 +49,10 @@ impl Machine {
         &mut self,
         client: ClientId,
         parent: Tid,
-        start: Start,
+        mut start: Start,
     ) -> Result<Option<Answer>, Code> {
+        let (place, folder) = place_and_folder(&start.place);
+        (start.place, start.working) = (place.to_owned(), folder.to_owned());
         if !(1..=MAX_STARTED).contains(&start.count) || start.program.is_empty() {
             return Err(Code::BadParam);
         }
@@ -88,6 +110,7 @@ impl Machine {
             early: Vec::new(),
             program: start.program.clone(),
             no_reset: false,
+            started: true,
             siblings: Vec::new(),
             context: start.context,
             output: start.output.clone(),
@@ -96,7 +119,9 @@ impl Machine {
         self.tasks.insert(tid, task);
         let mut start = start.clone();
         if let Some(name) = self.hosts.get(&host).map(|host| &host.name) {
+            let asked = std::mem::take(&mut start.working);
             self.options_of(name).apply(&mut start);
+            start.working = within(&start.working, asked);
         }
         self.order(host, Order::Start { tid, start });
         Ok(tid)
@@ -153,5 +178,28 @@ impl Machine {
         self.answer(client, Answer::Tids { tids });
         // Those that have enrolled meanwhile could not be told who their siblings are.
         started.into_iter().for_each(|tid| self.welcome(tid));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_follows_the_colon_of_a_place() {
+        assert_eq!(place_and_folder("host.org:/home/joe"), ("host.org", "/home/joe"));
+        assert_eq!(place_and_folder(":work"), ("", "work"));
+        assert_eq!(place_and_folder("host.org"), ("host.org", ""));
+        assert_eq!(place_and_folder("host.org:3"), ("host.org:3", ""));
+        for (usual, asked, folder) in [
+            ("", "", ""),
+            ("/w", "", "/w"),
+            ("", "x", "x"),
+            ("/w", "x", "/w/x"),
+            ("/w", "/x", "/x"),
+            ("/w", "$T/x", "$T/x"),
+        ] {
+            assert_eq!(within(usual, asked.to_owned()), folder);
+        }
     }
 }

@@ -6,11 +6,12 @@ use crate::state::{State, bytes, state};
 use crate::types::{Name, Team};
 use core::ffi::{c_int, c_void};
 use hpvm_abi::constants::{
-    MPI_BYTE, MPI_COUNT, MPI_Count, MPI_Datatype, MPI_IN_PLACE, MPI_Op, MPI_SUM,
+    MPI_BYTE, MPI_COUNT, MPI_Comm, MPI_Count, MPI_Datatype, MPI_IN_PLACE, MPI_Op, MPI_SUM,
 };
 use hpvm_model::{done, fail, mpi};
 
 /// The team of a collective. `None`: `SHMEM_TEAM_INVALID`, for which such functions return -1.
+#[inline(always)]
 fn team_of(name: Name, team: Team) -> Option<&'static TeamObject> {
     let s = state(name);
     races::heard(s);
@@ -45,27 +46,28 @@ pub unsafe fn barrier_all(name: Name) {
 
 /// Completes the operations of all PEs, which all call this.
 pub(super) fn complete_all(s: &State, name: Name) {
-    s.quiet(name);
+    s.complete(name);
     if s.checks {
         races::all_meet(s, name);
     }
-    barrier(name, &s.world);
+    barrier(name, s.world_comm);
 }
 
 pub unsafe fn sync_all(name: Name) {
     let s = state(name);
     races::heard(s);
-    barrier(name, &s.world);
+    barrier(name, s.world_comm);
 }
 
-pub(super) fn barrier(name: Name, team: &TeamObject) {
+#[inline(always)]
+pub(super) fn barrier(name: Name, comm: MPI_Comm) {
     // SAFETY: a communicator of our own.
-    done(name, unsafe { (mpi().MPI_Barrier)(team.comm) });
+    done(name, unsafe { (mpi().MPI_Barrier)(comm) });
 }
 
 pub unsafe fn team_sync(name: Name, team: Team) -> c_int {
     let Some(team) = team_of(name, team) else { return -1 };
-    barrier(name, team);
+    barrier(name, team.comm);
     0
 }
 

@@ -66,12 +66,12 @@ pub fn free_all(s: &State, name: Name) {
 
 pub unsafe fn barrier(name: Name, start: c_int, log: c_int, size: c_int, _: *mut c_long) {
     let s = state(name);
-    s.quiet(name);
-    coll::barrier(name, &team(s, name, start, log, size));
+    s.complete(name);
+    coll::barrier(name, team(s, name, start, log, size).comm);
 }
 
 pub unsafe fn sync(name: Name, start: c_int, log: c_int, size: c_int, _: *mut c_long) {
-    coll::barrier(name, &team(state(name), name, start, log, size));
+    coll::barrier(name, team(state(name), name, start, log, size).comm);
 }
 
 /// Collectives of blocks of `size` bytes.

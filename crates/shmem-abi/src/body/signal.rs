@@ -18,7 +18,12 @@ fn update(name: Name, ctx: Ctx, sig_addr: *mut u64, signal: u64, op: c_int, pe: 
         ADD => Op::Sum,
         _ => fail(name, &format!("sig_op is {op}; expected SHMEM_SIGNAL_SET or SHMEM_SIGNAL_ADD")),
     };
+    let s = state(name);
+    let before = s.issued();
     amo::change(name, ctx, sig_addr, op, signal, pe);
+    if s.issued() != before {
+        s.hasten(name);
+    }
 }
 
 #[expect(clippy::too_many_arguments, reason = "as the standard has them")]

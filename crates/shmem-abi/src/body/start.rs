@@ -227,7 +227,7 @@ fn join(name: Name, level: c_int, settings: &Settings) -> State {
             state.regions.iter().map(Region::shown).collect::<Vec<_>>().join(", ")
         ));
     }
-    coll::barrier(name, &state.world);
+    coll::barrier(name, state.world_comm);
     state
 }
 
@@ -248,7 +248,7 @@ pub unsafe fn finalize(name: Name) {
 fn end(name: Name, exits: bool) {
     let s = state(name);
     s.quiet(name);
-    coll::barrier(name, &s.world);
+    coll::barrier(name, s.world_comm);
     for handle in s.teams.handles() {
         if let Some(team) = s.teams.remove(handle) {
             free(name, &team);

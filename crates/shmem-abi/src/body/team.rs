@@ -32,6 +32,7 @@ impl TeamObject {
 
 impl State {
     /// The team of a handle. `None`: the handle is of none.
+    #[inline(always)]
     pub fn team(&self, team: Team) -> Option<&Arc<TeamObject>> {
         match team {
             WORLD => Some(&self.world),
@@ -42,14 +43,17 @@ impl State {
 }
 
 /// The team of a handle that may be `SHMEM_TEAM_INVALID`, for which `None` stands.
+#[inline(always)]
 pub fn checked(s: &'static State, name: Name, team: Team) -> Option<&'static Arc<TeamObject>> {
-    if team == NO_TEAM {
-        return None;
+    s.team(team).or_else(|| none(name, team))
+}
+
+#[cold]
+fn none(name: Name, team: Team) -> Option<&'static Arc<TeamObject>> {
+    if team != NO_TEAM {
+        fail(name, &format!("{:#x} is no team, or one that has been destroyed", team.0));
     }
-    match s.team(team) {
-        Some(object) => Some(object),
-        None => fail(name, &format!("{:#x} is no team, or one that has been destroyed", team.0)),
-    }
+    None
 }
 
 /// Members of a communicator that were handed out return errors to this library, which tells the program.

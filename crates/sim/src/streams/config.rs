@@ -33,6 +33,10 @@ pub struct StreamConfig {
     pub dies: u64,
     /// Strangers in ten thousand ticks.
     pub strangers: u32,
+    /// How often two processes reach each other by network cards, which then read long messages, and how many of those reads fail,
+    /// in a hundred.
+    pub rdma_percent: u8,
+    pub rdma_fail_percent: u8,
     /// One tick is a nanosecond here.
     pub settings: Settings,
 }
@@ -57,6 +61,8 @@ impl StreamConfig {
             dead_rail: 0,
             dies: 0,
             strangers: 0,
+            rdma_percent: 0,
+            rdma_fail_percent: 0,
             settings: Settings {
                 chunk: 1 << 20,
                 share: 1 << 16,
@@ -106,6 +112,8 @@ impl StreamConfig {
             dead_rail: if rails > 1 && r.bool() { r.u32(1..=u32::from(rails)) } else { 0 },
             dies: r.u64(0..=5000),
             strangers: r.u32(0..=30),
+            rdma_percent: 0,
+            rdma_fail_percent: 0,
             settings: Settings {
                 chunk: r.u32(16..=2000),
                 share: r.u32(1..=400),

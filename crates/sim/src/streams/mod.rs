@@ -1,19 +1,21 @@
 //! Streams on the virtual network: any transport's packets, and large messages beside them over
 //! virtual connections that break, stall and deliver any number of bytes at a time.
 
+mod cards;
 mod config;
 mod pipes;
 
 pub use config::StreamConfig;
 
 use crate::network::Network;
+use cards::Cards;
 use core::cell::RefCell;
 use core::ptr::NonNull;
 pub use hpvm_bulk::Counters as BulkCounters;
 use hpvm_bulk::{Action, Bulk, ConnId, Done, FENCE, Input, Nonsense};
 use hpvm_transport::{
-    Broken, Doorbell, Head, Landing, Limits, Memory, PREFIX, Packets, PeerMemory, PeerMemoryError,
-    Rank, Refused, Segment, Streamed, Transport,
+    Broken, Doorbell, Exposed, Head, Landing, Limits, Memory, PREFIX, Packets, PeerMemory,
+    PeerMemoryError, Rank, Refused, Segment, Streamed, Transport,
 };
 use hpvm_wire::coll_slots::{CollSlots, LargeSlot};
 use hpvm_wire::counters::Counters;
@@ -32,6 +34,7 @@ pub struct Streams {
     network: Network,
     pipes: Rc<RefCell<Pipes>>,
     books: Rc<RefCell<Books>>,
+    cards: Rc<RefCell<Cards>>,
 }
 
 /// What is known across processes, for checks.
@@ -50,6 +53,7 @@ impl Streams {
     pub fn new(network: &Network, config: StreamConfig) -> Streams {
         Streams {
             network: network.clone(),
+            cards: Rc::new(RefCell::new(Cards::new(&config))),
             pipes: Rc::new(RefCell::new(Pipes::new(network.size(), config))),
             books: Rc::default(),
         }
@@ -87,6 +91,17 @@ impl Streams {
     /// How often a packet had to wait because many had gone behind an opening.
     pub fn waits(&self) -> u64 {
         self.books.borrow().ahead
+    }
+
+    /// Reads of cards that came to a good end, and that failed.
+    pub fn card_reads(&self) -> (u64, u64) {
+        let cards = self.cards.borrow();
+        (cards.came, cards.failed)
+    }
+
+    /// No memory is exposed to cards any more, and none is being read.
+    pub fn cards_are_idle(&self) -> bool {
+        self.cards.borrow().are_idle()
     }
 
     /// Connections that broke, and strangers that came.
@@ -133,7 +148,7 @@ impl<T: Transport> Streaming<T> {
 
     /// True while a stream of this process has not ended.
     pub fn busy(&self) -> bool {
-        !self.bulk.is_quiet()
+        !self.bulk.is_quiet() || self.streams.cards.borrow().is_reading(self.rank())
     }
 
     fn promise(&self, dst: Rank, number: u64, len: u64) {
@@ -153,9 +168,12 @@ impl<T: Transport> Streaming<T> {
         self.streams.pipes.borrow_mut().tick();
         let now = self.now();
         self.accept(now);
-        if self.bulk.busy() {
+        let mut cards = self.streams.cards.borrow_mut();
+        if self.bulk.busy() || cards.is_reading(self.inner.rank()) {
             self.streams.network.stir();
         }
+        cards.pump(self.inner.rank(), now);
+        drop(cards);
         self.bulk.tick(now);
         self.copy_late(now);
         self.bulk.tell(false, now);
@@ -399,11 +417,13 @@ impl<T: Transport> Packets for Streaming<T> {
             let (held, most) = (bulk.held(src), self.most_behind + fragments);
             assert!(held <= most, "{held} packets of {src} held back, at most {most} expected");
         }
-        Ok(packets + released + usize::from(self.bulk.has_done()))
+        let read = self.streams.cards.borrow().has_ended(self.rank());
+        Ok(packets + released + usize::from(self.bulk.has_done() || read))
     }
 
     fn arm(&mut self) -> bool {
-        !self.bulk.busy() && self.inner.arm()
+        let reads = self.streams.cards.borrow().is_reading(self.rank());
+        !self.bulk.busy() && !reads && self.inner.arm()
     }
 
     fn disarm(&mut self) {
@@ -468,6 +488,42 @@ impl<T: Transport> PeerMemory for Streaming<T> {
         unsafe { self.inner.read(src, remote, local, len) }
     }
 
+    fn has_rdma(&self, peer: Rank) -> bool {
+        self.streams.cards.borrow().reach(self.rank(), peer, self.now())
+    }
+
+    unsafe fn expose(
+        &mut self,
+        peer: Rank,
+        number: u64,
+        from: *const u8,
+        len: u64,
+    ) -> Option<Exposed> {
+        if !self.has_rdma(peer) {
+            return None;
+        }
+        Some(self.streams.cards.borrow_mut().expose(self.rank(), number, from, len as usize))
+    }
+
+    fn conceal(&mut self, number: u64) {
+        self.streams.cards.borrow_mut().conceal(self.rank(), number);
+    }
+
+    unsafe fn rdma_read(
+        &mut self,
+        src: Rank,
+        exposed: Exposed,
+        (to, len): (*mut u8, u64),
+        cookie: u64,
+    ) -> bool {
+        if !self.has_rdma(src) {
+            return false;
+        }
+        let (from, to) = ((src, exposed), (to, len as usize));
+        self.streams.cards.borrow_mut().begin(self.rank(), from, to, cookie, self.now());
+        true
+    }
+
     fn mapped(&mut self, src: Rank, remote: u64, len: u64) -> Option<*const u8> {
         self.inner.mapped(src, remote, len)
     }
@@ -522,7 +578,10 @@ impl<T: Transport> hpvm_transport::Streams for Streaming<T> {
     }
 
     fn streamed(&mut self) -> Option<Streamed> {
-        Some(match self.bulk.done()? {
+        let Some(done) = self.bulk.done() else {
+            return self.streams.cards.borrow_mut().ended(self.rank());
+        };
+        Some(match done {
             Done::Came(cookie) => Streamed::Came(cookie),
             Done::Gone(number) => {
                 let lent = self.streams.books.borrow_mut().lent.remove(&(self.rank(), number));

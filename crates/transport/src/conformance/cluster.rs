@@ -180,7 +180,7 @@ impl<'f, F: Fixture> Cluster<'f, F> {
 
     fn poll_everyone(&mut self) -> usize {
         self.fixture.turn();
-        (0..self.size()).map(|rank| self.poll(rank, 64)).sum()
+        (0..self.size()).map(|rank| self.poll(rank, 64 * 64)).sum()
     }
 
     /// Lets time pass.

@@ -7,8 +7,8 @@ use super::transfer::{Direction, Memory, Transfer};
 use crate::body::check::wrong;
 use crate::object::file::FileObject;
 use hpvm_io::Representation;
-use hpvm_mpi::Class;
 use hpvm_mpi::error::Result;
+use hpvm_mpi::{Class, Error};
 
 /// One access of one rank: what, where, and how it is represented there.
 pub struct Access<'a> {
@@ -54,11 +54,14 @@ impl<'a> Access<'a> {
         let position = offset.checked_mul(view.etype_bytes());
         let end = position.and_then(|position| position.checked_add(*bytes));
         let (Some(position), Some(end)) = (position, end) else {
-            let text = format!("offset {offset} lies beyond what 64 bits address");
-            return Err(wrong(Class::Arg, text));
+            return Err(too_far(offset));
         };
         if *bytes > 0 {
             view.check_end(end)?;
+        }
+        // The byte behind the last has to be an offset in the file, too.
+        if view.disp().checked_add(end).is_none_or(|end| i64::try_from(end).is_err()) {
+            return Err(too_far(offset));
         }
         self.transfer.position = position;
         Ok(())
@@ -100,18 +103,23 @@ impl<'a> Access<'a> {
         moved
     }
 
-    /// Does it together with the other ranks of the file.
+    /// Does it together with the other ranks of the file. A rank whose arguments are wrong takes part with its error, so
+    /// that the others have it, too, instead of waiting.
     ///
     /// # Safety
-    /// The memory is valid for the direction.
-    pub unsafe fn run_together(&self, direction: Direction) -> Result<u64> {
-        // Pieces are gathered as bytes; what has to be converted goes alone.
-        if self.is_plain() {
+    /// The memory of the access is valid for the direction.
+    pub unsafe fn run_together(
+        file: &FileObject,
+        access: Result<Access<'_>>,
+        direction: Direction,
+    ) -> Result<u64> {
+        // Pieces are gathered as bytes; what has to be converted goes alone. Mode and view are those of all ranks.
+        if is_gathered(file)? {
             // SAFETY: the caller's promise.
-            unsafe { collective::run(self, direction) }
+            unsafe { collective::run(file, access, direction) }
         } else {
             // SAFETY: the caller's promise.
-            unsafe { self.run(direction) }
+            unsafe { access?.run(direction) }
         }
     }
 
@@ -132,6 +140,12 @@ impl<'a> Access<'a> {
     }
 }
 
+/// Collective access moves the bytes of memory as they are, and locks nothing.
+fn is_gathered(file: &FileObject) -> Result<bool> {
+    let state = file.state();
+    Ok(!state.atomic && Conversion::of(state.view.representation())?.is_none())
+}
+
 /// A lock of atomic mode; it ends with this value.
 enum Lock<'a> {
     Plain { _range: hpvm_io::RangeLock<'a> },
@@ -146,6 +160,12 @@ impl Lock<'_> {
             None => Lock::Plain { _range: file.file.lock(start, end, writes)? },
         })
     }
+}
+
+fn too_far(offset: u64) -> Error {
+    let text =
+        format!("offset {offset}: the access would end beyond byte {} of the file", i64::MAX);
+    wrong(Class::Arg, text)
 }
 
 /// The modes that the file was opened with allow it.

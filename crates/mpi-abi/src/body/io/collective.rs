@@ -1,63 +1,77 @@
 //! Collective access: each rank alone where that is fast, else in two phases ([`hpvm_io::two_phase`]).
 
 use super::access::Access;
-use super::transfer::Direction;
+use super::common;
+use super::transfer::{Direction, Transfer};
 use crate::body::agree;
 use crate::body::check::wrong;
 use crate::object::file::FileObject;
 use hpvm_io::two_phase::{self, Cut, Cutter, Plan};
-use hpvm_io::{Extent, Hints};
+use hpvm_io::{Extent, Hints, When};
 use hpvm_mpi::Class;
 use hpvm_mpi::error::Result;
 use std::collections::BTreeSet;
 use std::io::IoSlice;
 
-/// Accesses a file together with all its ranks; says how many bytes of the program's data that were.
+/// Accesses a file together with all its ranks; says how many bytes of the program's data that were. A rank that has an error
+/// instead of an access makes it one of all.
 ///
 /// # Safety
 /// The memory of the access is valid for the direction.
-pub unsafe fn run(access: &Access<'_>, direction: Direction) -> Result<u64> {
-    let file = access.file;
+pub unsafe fn run(
+    file: &FileObject,
+    access: Result<Access<'_>>,
+    direction: Direction,
+) -> Result<u64> {
     if file.size() == 1 && file.stripes.is_none() {
         // SAFETY: the caller's promise.
-        return unsafe { access.run(direction) };
+        return unsafe { access?.run(direction) };
     }
-    let mine = two_phase::Access::of(
-        access.transfer.view.extents(access.transfer.position, access.transfer.bytes),
-    );
-    let words =
-        [mine.start, mine.end, mine.bytes, mine.runs, wants(&access.transfer.hints, direction)];
-    let all = agree::all_words(file.comm, file.size(), words)?;
+    let words = access.as_ref().map_or([0; 7], |access| {
+        let Transfer { view, position, bytes, hints, .. } = &access.transfer;
+        let mine = two_phase::Access::of(view.extents(*position, *bytes));
+        [
+            Wishes::of(hints, direction).word(),
+            hints.gather_bytes,
+            mine.start,
+            mine.end,
+            mine.bytes,
+            mine.runs,
+            mine.marks,
+        ]
+    });
+    let (access, all) = agree::together_with(file, access, words)?;
+    let access = &access;
     let accesses: Vec<_> = all
         .iter()
-        .map(|[start, end, bytes, runs, _]| two_phase::Access {
+        .map(|[_, _, start, end, bytes, runs, marks]| two_phase::Access {
             start: *start,
             end: *end,
             bytes: *bytes,
             runs: *runs,
+            marks: *marks,
         })
         .collect();
-    // Rank 0's wish counts: hints should be the same everywhere, but need not.
+    // Rank 0's wishes count: hints should be the same everywhere, but need not.
+    let [wishes, window, ..] = all[0];
+    let wishes = Wishes::told(wishes);
     let any = accesses.iter().any(|a| a.runs > 0);
-    let gathers = match all[0][4] {
+    let gathers = match wishes.gather {
         _ if file.stripes.is_some() => any,
-        NEVER => false,
-        ALWAYS => any,
-        _ if direction == Direction::Read && file.is_near() => {
+        When::Never => false,
+        When::Always => any,
+        When::Automatic if direction == Direction::Read && file.is_near() => {
             two_phase::pays_for_near_reads(&accesses)
         }
-        _ if file.file.is_in_memory() && file.is_near() => {
+        When::Automatic if file.file.is_in_memory() && file.is_near() => {
             two_phase::pays_for_writes_to_memory(&accesses)
         }
-        _ => two_phase::pays(&accesses),
+        When::Automatic => two_phase::pays(&accesses),
     };
     if !gathers {
         // SAFETY: the caller's promise.
         return if file.stripes.is_some() { Ok(0) } else { unsafe { access.run(direction) } };
     }
-    // As is the window that it asks for.
-    let window = [access.transfer.hints.gather_bytes];
-    let window = agree::all_words(file.comm, file.size(), window)?[0][0];
     let window = match direction {
         Direction::Write if file.is_near() => two_phase::near_window(window, file.size()),
         _ => window,
@@ -67,10 +81,17 @@ pub unsafe fn run(access: &Access<'_>, direction: Direction) -> Result<u64> {
             (Plan::striped(&accesses, striped.layout(), window), striped.owners().to_vec())
         }
         None => {
-            let aggregators = aggregators(file, all[0][4] >> 8);
+            let aggregators = aggregators(file, wishes.aggregators as usize);
             (Plan::new(&accesses, aggregators.len() as u32, window), aggregators)
         }
     };
+    let writes = direction == Direction::Write;
+    let sync_follows = writes && file.state().rhythm.write() && file.stripes.is_none();
+    if writes && let Some(memory) = common::memory(file, &accesses, &plan)? {
+        // SAFETY: the caller's promise.
+        let moved = unsafe { common::write(access, &accesses, &plan, &memory, sync_follows) };
+        return agree::together(file, moved);
+    }
     let end = match (&file.stripes, direction) {
         (Some(striped), Direction::Read) => striped.measured(file)?,
         _ => 0,
@@ -83,6 +104,7 @@ pub unsafe fn run(access: &Access<'_>, direction: Direction) -> Result<u64> {
         ),
         plan,
         aggregators,
+        sync_follows,
     };
     // SAFETY: the caller's promise.
     let moved = unsafe {
@@ -94,30 +116,48 @@ pub unsafe fn run(access: &Access<'_>, direction: Direction) -> Result<u64> {
     agree::together(file, moved)
 }
 
-const AUTOMATIC: u64 = 0;
-const ALWAYS: u64 = 1;
-const NEVER: u64 = 2;
+/// What a rank's hints ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Wishes {
+    gather: When,
+    /// How many ranks gather; 0: that is left to us.
+    aggregators: u32,
+}
 
-/// What this rank's hints say: whether to gather, and how many ranks do so.
-fn wants(hints: &Hints, direction: Direction) -> u64 {
-    use hpvm_io::When;
-    let when = match direction {
-        Direction::Read => hints.gather_reads,
-        Direction::Write => hints.gather_writes,
-    };
-    let when = match when {
-        When::Automatic => AUTOMATIC,
-        When::Always => ALWAYS,
-        When::Never => NEVER,
-    };
-    u64::from(hints.aggregators) << 8 | when
+impl Wishes {
+    fn of(hints: &Hints, direction: Direction) -> Wishes {
+        let gather = match direction {
+            Direction::Read => hints.gather_reads,
+            Direction::Write => hints.gather_writes,
+        };
+        Wishes { gather, aggregators: hints.aggregators }
+    }
+
+    /// As they are told to the other ranks.
+    fn word(self) -> u64 {
+        let gather = match self.gather {
+            When::Automatic => 0,
+            When::Always => 1,
+            When::Never => 2,
+        };
+        u64::from(self.aggregators) << 8 | gather
+    }
+
+    fn told(word: u64) -> Wishes {
+        let gather = match word & 0xff {
+            1 => When::Always,
+            2 => When::Never,
+            _ => When::Automatic,
+        };
+        Wishes { gather, aggregators: (word >> 8) as u32 }
+    }
 }
 
 /// The ranks that gather: as many as were asked for, else the first of each host.
-fn aggregators(file: &FileObject, wanted: u64) -> Vec<usize> {
+fn aggregators(file: &FileObject, wanted: usize) -> Vec<usize> {
     let size = file.size();
     if wanted > 0 {
-        let n = (wanted as usize).min(size);
+        let n = wanted.min(size);
         return (0..n).map(|i| i * size / n).collect();
     }
     let mut seen = BTreeSet::new();
@@ -133,6 +173,8 @@ struct Rounds<'a> {
     plan: Plan,
     /// Ranks, by the aggregator's number in the plan.
     aggregators: Vec<usize>,
+    /// What is written may be sent to the device at once.
+    sync_follows: bool,
 }
 
 /// What one round moves: parts of this rank's stream, by the rank of the aggregator, and the pieces of
@@ -200,6 +242,11 @@ impl Rounds<'_> {
             data[own] = &mine[at..at + len];
             // Others go on to the next round, so an error waits for the end.
             outcome = outcome.and_then(|()| self.write_pieces(&round.pieces, &data));
+            if self.sync_follows
+                && let Some((from, to)) = spanned(&round.pieces)
+            {
+                self.file.file.begin_sync(from, to - from);
+            }
         }
         self.file.keep_scratch(scratch);
         outcome.map(|()| access.transfer.bytes)
@@ -351,6 +398,14 @@ struct Piece {
     at: usize,
 }
 
+/// The bytes of the file from the first piece of all ranks to the last, whose lists are in its order.
+fn spanned(pieces: &[Vec<Extent>]) -> Option<(u64, u64)> {
+    let from = pieces.iter().filter_map(|list| list.first()).map(|piece| piece.at).min()?;
+    let to =
+        pieces.iter().filter_map(|list| list.last()).map(|piece| piece.at + piece.len).max()?;
+    Some((from, to))
+}
+
 /// The pieces of all ranks in the order of the file.
 fn in_order(pieces: &[Vec<Extent>]) -> Vec<Piece> {
     let mut all = Vec::with_capacity(pieces.iter().map(Vec::len).sum());
@@ -488,6 +543,16 @@ mod tests {
         assert_eq!(contiguous(vec![(4, 4, 4), (0, 4, 4), (8, 4, 1), (12, 4, 4)]), 9);
         assert_eq!(contiguous(vec![(4, 4, 4)]), 0);
         assert_eq!(contiguous(Vec::new()), 0);
+    }
+
+    #[test]
+    fn wishes_travel() {
+        for gather in [When::Automatic, When::Always, When::Never] {
+            for aggregators in [0, 1, 300, u32::MAX] {
+                let wishes = Wishes { gather, aggregators };
+                assert_eq!(Wishes::told(wishes.word()), wishes);
+            }
+        }
     }
 
     #[test]

@@ -44,9 +44,9 @@ unsafe fn together(
     offset: MPI_Offset,
     memory: Result<Memory>,
 ) -> Result<u64> {
-    let access = at(file, direction, offset, memory)?;
+    let access = at(file, direction, offset, memory);
     // SAFETY: the caller's promise.
-    unsafe { access.run_together(direction) }
+    unsafe { Access::run_together(file, access, direction) }
 }
 
 pub unsafe fn file_read_at(

@@ -30,9 +30,9 @@ unsafe fn alone(file: &FileObject, direction: Direction, memory: Result<Memory>)
 /// # Safety
 /// The memory is valid for the direction.
 unsafe fn together(file: &FileObject, direction: Direction, memory: Result<Memory>) -> Result<u64> {
-    let access = next(file, direction, memory)?;
+    let access = next(file, direction, memory);
     // SAFETY: the caller's promise.
-    unsafe { access.run_together(direction) }
+    unsafe { Access::run_together(file, access, direction) }
 }
 
 pub unsafe fn file_read(

@@ -6,6 +6,7 @@
 mod access;
 mod background;
 mod collective;
+mod common;
 mod datarep;
 mod explicit;
 mod individual;

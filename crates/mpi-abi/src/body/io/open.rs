@@ -8,7 +8,7 @@ use crate::body::errh::{default_file_handler, raise_file};
 use crate::generated::constants::*;
 use crate::object::comm::{CommObject, Extras};
 use crate::object::errhandler::Handler;
-use crate::object::file::{FileObject, State};
+use crate::object::file::{FileObject, Rhythm, State};
 use crate::object::info::{self, Info};
 use crate::runtime::enter;
 use core::ffi::{c_char, c_int};
@@ -204,6 +204,8 @@ fn start(private: &Private, end: Result<u64>, info: &Info) -> Result<(SharedPoin
         atomic: false,
         handler: default_file_handler(),
         split: None,
+        rhythm: Rhythm::default(),
+        stores: Default::default(),
     };
     Ok((shared, state))
 }

@@ -21,18 +21,16 @@ unsafe fn in_order(file: &FileObject, direction: Direction, memory: Result<Memor
         Ok((etypes, now, memory))
     });
     // An error of one rank is one of all: the others would wait for it.
-    let words = checked.as_ref().map_or([0, 0], |(etypes, now, _)| [*etypes, *now]);
+    let words = checked.as_ref().map_or([0; 2], |(etypes, now, _)| [*etypes, *now]);
     let ((_, _, memory), all) = agree::together_with(file, checked, words)?;
     let start = all[0][1];
     let before: u64 = all[..file.rank()].iter().map(|[n, _]| n).sum();
     let total: u64 = all.iter().map(|[n, _]| n).sum();
     let access = Access::new(file, direction, start + before, memory);
     let moved = match file.stripes.is_some() {
-        // All ranks take part in the access, or none.
-        true => agree::together(file, access).and_then(|access| {
-            // SAFETY: the caller's promise.
-            unsafe { access.run_together(direction) }
-        }),
+        // All ranks take part in the access.
+        // SAFETY: the caller's promise.
+        true => unsafe { Access::run_together(file, access, direction) },
         false => access.and_then(|access| {
             // SAFETY: the caller's promise.
             unsafe { access.run(direction) }

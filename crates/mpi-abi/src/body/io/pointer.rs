@@ -29,9 +29,12 @@ fn target(
             return Err(wrong(Class::Arg, text));
         }
     };
-    base.checked_add_signed(offset).ok_or_else(|| {
-        let text = format!("{offset} from etype {base} on lies before the view's beginning");
-        wrong(Class::Arg, text)
+    let target = base.checked_add_signed(offset);
+    // A place that no offset can say is none.
+    target.filter(|etypes| i64::try_from(*etypes).is_ok()).ok_or_else(|| {
+        let beyond =
+            if offset < 0 { "before the view's beginning" } else { "beyond the largest offset" };
+        wrong(Class::Arg, format!("{offset} from etype {base} on lies {beyond}"))
     })
 }
 
@@ -70,9 +73,15 @@ pub unsafe fn file_get_byte_offset(
         out("disp", disp)?;
         let view = file.state().view.clone();
         let etypes = not_negative("offset", offset)?;
-        let byte = view.byte_offset(etypes.saturating_mul(view.etype_bytes()));
+        let position = etypes.checked_mul(view.etype_bytes());
+        let byte = position.and_then(|position| i64::try_from(view.byte_offset(position)).ok());
+        let Some(byte) = byte else {
+            let text =
+                format!("etype {etypes} of the view lies beyond the largest offset in bytes");
+            return Err(wrong(Class::Arg, text));
+        };
         // SAFETY: checked above.
-        unsafe { *disp = offset_of(byte) };
+        unsafe { *disp = byte };
         Ok(())
     })
 }

@@ -134,7 +134,13 @@ pub unsafe fn file_sync(fh: MPI_File) -> c_int {
             agree::together(file, check_writable(file))?;
             return striped.sync(file);
         }
-        let synced = check_writable(file).and_then(|()| file.file.sync());
+        file.state().rhythm.sync();
+        // One rank of a host does so in any case: it brings along what the program has written there in other ways.
+        let syncs = file.is_first_of_host() || file.file.is_unsynced();
+        let synced = check_writable(file).and_then(|()| match syncs {
+            true => file.file.sync(),
+            false => Ok(()),
+        });
         let told = agree::together(file, synced);
         if told.is_err() {
             // The system tells each descriptor of what it could not write back, also of what another rank has written when this one

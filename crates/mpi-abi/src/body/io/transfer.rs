@@ -43,10 +43,12 @@ impl Memory {
         (self.ty.size() * self.count) as u64
     }
 
-    /// The bytes themselves, where they lie in one run.
+    /// The bytes themselves, where they lie in one run. Where there are none the address is not the program's, which may be null.
     pub fn run(&self) -> Option<(*mut u8, usize)> {
-        let (at, len) = self.ty.as_run(self.count)?;
-        Some((self.buf.wrapping_offset(at as isize), len as usize))
+        match self.ty.as_run(self.count)? {
+            (_, 0) => Some((core::ptr::dangling_mut(), 0)),
+            (at, len) => Some((self.buf.wrapping_offset(at as isize), len as usize)),
+        }
     }
 
     /// Bytes `at..at + len` of the packed data.

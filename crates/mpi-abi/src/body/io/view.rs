@@ -11,7 +11,7 @@ use crate::object::file::FileObject;
 use crate::object::info;
 use crate::runtime::enter;
 use core::ffi::{c_char, c_int};
-use hpvm_io::View;
+use hpvm_io::{Representation, View};
 use hpvm_mpi::Class;
 use hpvm_mpi::error::Result;
 use std::sync::Arc;
@@ -30,6 +30,7 @@ pub unsafe fn file_set_view(
         let hints = info::copy_or_empty(info);
         let (view, hints) = agree::together(file, made.and_then(|view| Ok((view, hints?))))?;
         agree::same(file, "the bytes of an etype", view.etype_bytes())?;
+        same_representation(file, view.representation())?;
         {
             let mut state = file.state();
             hints.iter().for_each(|(key, value)| state.hints.set(key, value));
@@ -38,6 +39,30 @@ pub unsafe fn file_set_view(
         }
         pointer_reset(file)
     })
+}
+
+/// Fails on all ranks when they do not have the same one: accesses that are converted go other ways than those that are not.
+fn same_representation(file: &FileObject, own: &Representation) -> Result<()> {
+    const NAMES: [&str; 4] = ["native", "internal", "external32", "a registered one"];
+    let number = match own {
+        Representation::Native => 0,
+        Representation::Internal => 1,
+        Representation::External32 => 2,
+        Representation::Registered(_) => 3,
+    };
+    let all = agree::all_words(file.comm, file.size(), [number])?;
+    match all.iter().position(|other| *other != all[0]) {
+        None => Ok(()),
+        Some(rank) => {
+            let name = |[number]: [u64; 1]| NAMES.get(number as usize).copied().unwrap_or("none");
+            let text = format!(
+                "the data representation is {} at rank 0 and {} at rank {rank}; expected the same",
+                name(all[0]),
+                name(all[rank])
+            );
+            Err(wrong(Class::NotSame, text))
+        }
+    }
 }
 
 /// # Safety

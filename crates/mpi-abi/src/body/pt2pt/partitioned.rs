@@ -13,8 +13,8 @@ use crate::generated::constants::*;
 use crate::object::comm::CommObject;
 use crate::object::request::{Named, RequestObject, bad_request};
 use crate::object::{info, too_many};
-use crate::raise::{on_comm, on_world};
-use crate::runtime::{Entered, World};
+use crate::raise::{in_engine, on_comm, on_world, raise, raise_global};
+use crate::runtime::{Entered, World, enter};
 use core::ffi::{c_int, c_void};
 use hpvm_fm::Rank;
 use hpvm_mpi::datatype::Datatype;
@@ -30,6 +30,8 @@ use std::sync::Arc;
 pub struct Partitioned {
     side: Side,
     comm: Arc<CommObject>,
+    /// What the program called `comm` when it made the request.
+    handle: MPI_Comm,
     /// The other process; `None` for `MPI_PROC_NULL`.
     peer: Option<Rank>,
     status: Status,
@@ -141,7 +143,10 @@ fn prepare(w: &Entered, a: &Args, sends: bool) -> Result<Partitioned> {
         let text = format!("{partitions} partitions of {} elements are too many", a.count);
         return Err(wrong(Class::Count, text));
     }
-    let peer = check::destination(&comm.comm, a.rank)?;
+    let peer = match sends {
+        true => check::destination(&comm.comm, a.rank)?,
+        false => check::one_source(&comm.comm, a.rank)?,
+    };
     let bytes = ty.size() as u64 * a.count as u64 * u64::from(partitions);
     let status = match (sends, peer) {
         (true, _) => Status::EMPTY,
@@ -157,7 +162,20 @@ fn prepare(w: &Entered, a: &Args, sends: bool) -> Result<Partitioned> {
     };
     let (buf, count) = (a.buf.addr(), a.count);
     let (section, active) = (None, None);
-    Ok(Partitioned { side, comm, peer, status, buf, partitions, count, ty, section, active })
+    let handle = a.comm;
+    Ok(Partitioned {
+        side,
+        comm,
+        handle,
+        peer,
+        status,
+        buf,
+        partitions,
+        count,
+        ty,
+        section,
+        active,
+    })
 }
 
 unsafe fn keep(w: &mut Entered, p: Partitioned, request: *mut MPI_Request) -> Result<()> {
@@ -422,22 +440,33 @@ impl Partitioned {
         }
     }
 
-    /// Sends partition `n`, which the program has filled.
-    fn ready(&mut self, process: &mut Process<Mux>, n: c_int) -> Result<()> {
-        let (last, bytes) = (self.partitions - 1, self.part_bytes());
-        let Side::Send { tag, ready, copies } = &mut self.side else {
+    /// Whether there is such a partition, which is not ready yet.
+    fn may_be_ready(&self, n: c_int) -> Result<()> {
+        let Side::Send { ready, .. } = &self.side else {
             return Err(wrong(Class::Request, "expected a request of MPI_Psend_init"));
         };
-        let Some(whole) = self.active else {
+        if self.active.is_none() {
             return Err(wrong(Class::Request, "the request is not active: call MPI_Start first"));
-        };
-        let place = usize::try_from(n)
-            .ok()
-            .and_then(|n| ready.get_mut(n))
-            .ok_or_else(|| wrong(Class::Arg, format!("partition {n}; expected 0 to {last}")))?;
-        if core::mem::replace(place, true) {
-            return Err(wrong(Class::Arg, format!("partition {n} is ready already")));
         }
+        match usize::try_from(n).ok().and_then(|n| ready.get(n)) {
+            None => {
+                let last = self.partitions - 1;
+                Err(wrong(Class::Arg, format!("partition {n}; expected 0 to {last}")))
+            }
+            Some(true) => Err(wrong(Class::Arg, format!("partition {n} is ready already"))),
+            Some(false) => Ok(()),
+        }
+    }
+
+    /// Sends partition `n`, which the program has filled.
+    fn ready(&mut self, process: &mut Process<Mux>, n: c_int) -> Result<()> {
+        self.may_be_ready(n)?;
+        let bytes = self.part_bytes();
+        let (Side::Send { tag, ready, copies }, Some(whole)) = (&mut self.side, self.active) else {
+            return Ok(());
+        };
+        // It was looked at.
+        ready[n as usize] = true;
         let tag = tag.wrapping_add(n);
         let Some(dst) = self.peer else {
             process.end_part(whole, None);
@@ -513,6 +542,28 @@ fn open(w: &mut Entered, request: MPI_Request) -> Result<(&mut Partitioned, &mut
     }
 }
 
+/// Runs the body of a call on a partitioned request, and hands errors to the handler of its communicator (MPI 5.0, section 9.3).
+#[inline(always)]
+fn on_partitioned(
+    function: &'static str,
+    request: MPI_Request,
+    body: impl FnOnce(&mut Entered) -> Result<()>,
+) -> c_int {
+    in_engine(body, |error| raise_on_partitioned(function, request, error))
+}
+
+#[cold]
+fn raise_on_partitioned(function: &'static str, request: MPI_Request, error: Error) -> c_int {
+    let comm_of = |mut w: Entered| {
+        let (p, _) = open(&mut w, request).ok()?;
+        Some((p.comm.clone(), p.handle))
+    };
+    match enter().ok().and_then(comm_of) {
+        Some((comm, handle)) => raise(function, &comm, handle, error),
+        None => raise_global(function, error),
+    }
+}
+
 /// Starts a partitioned request (`MPI_Start`).
 pub(super) fn start_partitioned(w: &mut Entered, request: MPI_Request) -> Result<()> {
     let (p, process) = open(w, request)?;
@@ -555,7 +606,7 @@ pub(crate) unsafe extern "C" fn lay_out(request: MPI_Request, datatype: MPI_Data
 }
 
 pub unsafe fn pready(partition: c_int, request: MPI_Request) -> c_int {
-    on_world("MPI_Pready", |w| {
+    on_partitioned("MPI_Pready", request, |w| {
         let (p, process) = open(w, request)?;
         p.ready(process, partition)
     })
@@ -566,12 +617,14 @@ pub unsafe fn pready_range(
     partition_high: c_int,
     request: MPI_Request,
 ) -> c_int {
-    on_world("MPI_Pready_range", |w| {
+    on_partitioned("MPI_Pready_range", request, |w| {
         let (p, process) = open(w, request)?;
         if partition_low > partition_high {
             let text = format!("partitions {partition_low} to {partition_high}; expected a range");
             return Err(wrong(Class::Arg, text));
         }
+        // A wrong one makes none of them ready.
+        (partition_low..=partition_high).try_for_each(|n| p.may_be_ready(n))?;
         (partition_low..=partition_high).try_for_each(|n| p.ready(process, n))
     })
 }
@@ -581,7 +634,7 @@ pub unsafe fn pready_list(
     array_of_partitions: *const c_int,
     request: MPI_Request,
 ) -> c_int {
-    on_world("MPI_Pready_list", |w| {
+    on_partitioned("MPI_Pready_list", request, |w| {
         let n = usize::try_from(length)
             .map_err(|_| wrong(Class::Arg, format!("length is {length}; expected 0 or more")))?;
         if n > 0 {
@@ -589,12 +642,15 @@ pub unsafe fn pready_list(
         }
         let (p, process) = open(w, request)?;
         // SAFETY: the caller gave `length` partitions.
-        (0..n).try_for_each(|i| p.ready(process, unsafe { *array_of_partitions.add(i) }))
+        let partition = |i| unsafe { *array_of_partitions.add(i) };
+        // A wrong one makes none of them ready, unless it is named twice.
+        (0..n).try_for_each(|i| p.may_be_ready(partition(i)))?;
+        (0..n).try_for_each(|i| p.ready(process, partition(i)))
     })
 }
 
 pub unsafe fn parrived(request: MPI_Request, partition: c_int, flag: *mut c_int) -> c_int {
-    on_world("MPI_Parrived", |w| {
+    on_partitioned("MPI_Parrived", request, |w| {
         out("flag", flag)?;
         w.glance()?;
         let arrived = match w.name_request(request)? {

@@ -78,13 +78,20 @@ fn update_of(op: Predef, ty: &Datatype) -> Result<Update> {
     }
 }
 
-/// The origin's elements must be the target's.
+/// The elements of the origin or of the result must be the target's.
 fn check_elements(what: &str, ty: &Datatype, target: &Datatype) -> Result<()> {
-    let of = |ty: &Datatype| ty.element().map(|e| (e.size, e.extent));
-    if of(ty) == of(target) || ty.size() == 0 {
+    if kinds::same_elements(ty.element(), target.element()) || ty.size() == 0 {
         return Ok(());
     }
-    let text = format!("the elements of the {what} datatype are not those of the target's");
+    let of = |ty: &Datatype| match ty.element() {
+        None => "of several kinds",
+        Some(entry) if entry.name.is_empty() => "pairs of a value and an index",
+        Some(entry) => entry.name,
+    };
+    let (here, there) = (of(ty), of(target));
+    let text = format!(
+        "the {what} datatype's elements are {here} and the target datatype's {there}: expected the same"
+    );
     Err(wrong(Class::Type, text))
 }
 

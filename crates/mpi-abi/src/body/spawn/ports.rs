@@ -88,6 +88,39 @@ pub unsafe fn comm_connect(
     unsafe { meet("MPI_Comm_connect", Entered::connect, port_name, info, root, comm, newcomm) }
 }
 
+/// Refuses what is no connected stream socket.
+fn check_socket(fd: c_int) -> Result<()> {
+    let refuse = |found: String| {
+        let text = format!(
+            "descriptor {fd} of MPI_Comm_join: expected a connected socket of type SOCK_STREAM, found {found}"
+        );
+        wrong(Class::Arg, text)
+    };
+    let (mut kind, mut len) = (0 as c_int, size_of::<c_int>() as libc::socklen_t);
+    // SAFETY: an integer and its length, which are written; a wrong descriptor is an error.
+    let asked = unsafe {
+        libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_TYPE, (&raw mut kind).cast(), &mut len)
+    };
+    if asked != 0 {
+        let cause = io::Error::last_os_error();
+        return Err(refuse(match cause.raw_os_error() {
+            Some(libc::EBADF) => "none that is open".to_owned(),
+            Some(libc::ENOTSOCK) => "no socket".to_owned(),
+            _ => cause.to_string(),
+        }));
+    }
+    if kind != libc::SOCK_STREAM {
+        return Err(refuse("a socket of another type".to_owned()));
+    }
+    let mut name = core::mem::MaybeUninit::<libc::sockaddr_storage>::uninit();
+    let mut len = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+    // SAFETY: room for any name and its length, which are written; a wrong descriptor is an error.
+    match unsafe { libc::getpeername(fd, name.as_mut_ptr().cast(), &mut len) } {
+        0 => Ok(()),
+        _ => Err(refuse(format!("one without another end ({})", io::Error::last_os_error()))),
+    }
+}
+
 /// Sends or receives all of `bytes` on a descriptor of the program's, which may or may not block.
 fn exchange(
     fd: c_int,
@@ -140,6 +173,7 @@ fn swap_names(fd: c_int, ours: &str) -> Result<String> {
 pub unsafe fn comm_join(fd: c_int, intercomm: *mut MPI_Comm) -> c_int {
     on_world("MPI_Comm_join", |w| {
         out("intercomm", intercomm)?;
+        check_socket(fd)?;
         let own = w.objects.comm(MPI_COMM_SELF)?.clone();
         let side = Side { comm: own.comm.clone(), root: 0 };
         let ours = w.open_port()?;

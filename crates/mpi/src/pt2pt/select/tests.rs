@@ -9,6 +9,7 @@ const NEAR: SendFacts = SendFacts {
     packet: 16 * KIB,
     fragments: 64 * KIB,
     stream: false,
+    rdma: false,
     read: true,
 };
 
@@ -18,29 +19,31 @@ const FETCH: ReceiveFacts = ReceiveFacts {
     mapped: false,
     read: true,
     split: true,
+    rdma: false,
     stream: false,
 };
 
 /// Where a peer can be, as the columns of the table in ARCHITECTURE.md.
-fn columns() -> [(&'static str, SendFacts, ReceiveFacts); 4] {
+fn columns() -> [(&'static str, SendFacts, ReceiveFacts); 5] {
     let no_read = SendFacts { read: false, ..NEAR };
     let fetch_no_read = ReceiveFacts { read: false, split: false, ..FETCH };
     let oversubscribed = SendFacts { fragments: 0, ..NEAR };
     let fetch_oversubscribed = ReceiveFacts { split: false, ..FETCH };
     let far = SendFacts { fragments: 0, read: false, ..NEAR };
+    let cards = SendFacts { rdma: true, ..far };
     let fetch_far = ReceiveFacts { stream: true, ..fetch_no_read };
     [
         ("same host", NEAR, FETCH),
         ("same host, memory not readable", no_read, fetch_no_read),
         ("same host, oversubscribed", oversubscribed, fetch_oversubscribed),
         ("other host", far, fetch_far),
+        ("other host, RDMA", cards, ReceiveFacts { rdma: true, ..fetch_far }),
     ]
 }
 
 /// What a message of `len` bytes does there, in words.
 fn way(len: u64, send: &SendFacts, receive: &ReceiveFacts) -> &'static str {
-    let far = receive.stream;
-    let send = SendFacts { stream: far && len >= DEFAULT.min_choice, ..*send };
+    let send = SendFacts { stream: receive.stream && len >= DEFAULT.min_choice, ..*send };
     match select_send(len, &send, &DEFAULT) {
         SendMethod::Inline => "inline",
         SendMethod::Eager => "eager",
@@ -51,6 +54,7 @@ fn way(len: u64, send: &SendFacts, receive: &ReceiveFacts) -> &'static str {
             ReceiveMethod::Mapped => "mapped memory",
             ReceiveMethod::DirectRead => "direct read",
             ReceiveMethod::SplitCopy => "split copy",
+            ReceiveMethod::RdmaRead => "RDMA read",
             ReceiveMethod::Packets => "packets",
             ReceiveMethod::Stream => "stream",
         },
@@ -69,7 +73,7 @@ fn table() -> String {
     ];
     let mut text = String::from("| length |");
     columns().iter().for_each(|(name, ..)| text += &format!(" {name} |"));
-    text += "\n|---|---|---|---|---|\n";
+    text += "\n|---|---|---|---|---|---|\n";
     let row = |name: &str, len: u64, shortest: u64| {
         let cells: Vec<_> = columns()
             .iter()
@@ -101,11 +105,12 @@ fn short_messages_travel_alike_whatever_nobody_asks_for() {
     for len in [0, 8, 104, 105, DEFAULT.min_choice - 1] {
         for facts in [NEAR, SendFacts { xoff: true, ..NEAR }] {
             let known = select_send(len, &facts, &DEFAULT);
-            for bits in 0..8 {
+            for bits in 0..16 {
                 let other = SendFacts {
                     fragments: (bits & 1) * 64 * KIB,
                     stream: bits & 2 != 0,
                     read: bits & 4 != 0,
+                    rdma: bits & 8 != 0,
                     ..facts
                 };
                 assert_eq!(select_send(len, &other, &DEFAULT), known, "{len} bytes, {other:?}");
@@ -132,6 +137,8 @@ fn synchronous_sends_and_full_receivers_are_announced() {
 
 #[test]
 fn elements_with_holes_are_not_inline_nor_read() {
+    let cards = SendFacts { stream: true, rdma: true, one_run: false, ..NEAR };
+    assert_eq!(select_send(1 << 20, &cards, &DEFAULT), SendMethod::Stream);
     let holes = SendFacts { one_run: false, ..NEAR };
     assert_eq!(select_send(8, &holes, &DEFAULT), SendMethod::Eager);
     let there = ReceiveFacts { one_run_there: false, ..FETCH };

@@ -333,8 +333,8 @@ impl Striped {
             None => Ok(0),
         };
         let mine = *size.as_ref().unwrap_or(&0);
-        let (_, all) = agree::together_with(file, size, [mine, 0])?;
-        Ok(all.iter().map(|[size, _]| *size).max().unwrap_or(0))
+        let (_, all) = agree::together_with(file, size, [mine])?;
+        Ok(all.iter().map(|[size]| *size).max().unwrap_or(0))
     }
 
     /// Does something with this rank's stripe, of which it has a share at a size of the file. All ranks call it.
