@@ -2,6 +2,7 @@
 
 use crate::asleep;
 use crate::balance::Balance;
+use crate::deaths;
 use crate::doorbell::{self, Bell};
 use crate::fragments::{self, Pipeline};
 use crate::frames::{self, FramePool};
@@ -10,7 +11,7 @@ use crate::mapped::{self, own::OwnRegions};
 use crate::processors;
 use crate::ptracer;
 use crate::reply_frames::{Frame, ReplyFrames};
-use crate::ring::{self, Claim, Receiver, RunAway, Taken};
+use crate::ring::{self, Claim, Receiver, Taken};
 use crate::turns::Turns;
 use core::cell::OnceCell;
 use core::mem::MaybeUninit;
@@ -43,7 +44,7 @@ use crate::segment::{Mapping, SegmentError};
 /// One rank's endpoint.
 pub struct Shm {
     pub(crate) mapping: Arc<Mapping>,
-    lives: Arc<Lives>,
+    pub(crate) lives: Arc<Lives>,
     pub(crate) rank: Rank,
     batch: u16,
     pub(crate) receiver: Receiver,
@@ -191,11 +192,6 @@ impl Shm {
         &self.mapping
     }
 
-    /// That rank has died, and the job goes on without it.
-    pub fn mark_dead(&mut self, rank: Rank) {
-        self.lives.mark_dead(rank);
-    }
-
     /// Reads peers' memory (one copy) wherever that is permitted, without measuring whether it pays.
     pub fn prefer_reads(&mut self) {
         self.reads_preferred = true;
@@ -275,7 +271,7 @@ impl Shm {
             let control = self.mapping.control(dst);
             // Acquire pairs with the releases in `attach` and `sleep_on`.
             let pid = control.identity.pid.load(Ordering::Acquire);
-            let fd = control.pipe.load(Ordering::Acquire).wrapping_sub(1); // as above
+            let fd = control.own.pipe.load(Ordering::Acquire).wrapping_sub(1); // as above
             let _ = opened.set(doorbell::open(pid, fd).ok()?);
         }
         opened.get()
@@ -286,7 +282,7 @@ impl Shm {
     pub fn sleep_on(&mut self, fd: RawFd) {
         self.asleep = SLEEPS_ON_PIPE;
         // Release pairs with the acquire in `wake`.
-        self.mapping.control(self.rank).pipe.store(fd as u32 + 1, Ordering::Release);
+        self.mapping.control(self.rank).own.pipe.store(fd as u32 + 1, Ordering::Release);
     }
 
     /// Shows the number that this rank has in the job, for tools.
@@ -350,7 +346,7 @@ impl Shm {
             fill(unsafe { self.frame(owner, frame, len) });
             return Some(frame);
         }
-        let index = self.free_frame(len)?;
+        let index = self.free_frame(dst, len)?;
         let frame = Frame { index: index as u16, mine: true };
         let start = if len >= MIN_TIMED { slow_stores::ticks() } else { 0 };
         // SAFETY: a frame that `take` returned is ours until the receiver gets the slot.
@@ -361,22 +357,30 @@ impl Shm {
         Some(frame)
     }
 
-    /// Takes one of our own frames, for `len` bytes of a packet to any rank.
+    /// Claims the next slot of `dst`'s ring, for which the caller has taken a credit.
     #[inline(always)]
-    pub(crate) fn free_frame(&mut self, len: usize) -> Option<usize> {
+    pub(crate) fn claim(&self, dst: Rank) -> Claim<'_> {
+        let claiming = &self.mapping.control(self.rank).own.claiming;
+        Claim::new(&self.mapping.control(dst).tail, self.mapping.ring(dst), claiming, dst)
+    }
+
+    /// Takes one of our own frames, for `len` bytes of a packet to `dst`.
+    #[inline(always)]
+    pub(crate) fn free_frame(&mut self, dst: Rank, len: usize) -> Option<usize> {
         if self.oversubscribed && self.turns.look_is_due() {
             self.look_for_turns();
         }
-        let index = self.frames.take(self.mapping.control(self.rank), len);
-        if index.is_some() { index } else { self.kept_frame(len) }
+        let index = self.frames.take(self.mapping.control(self.rank), dst, len);
+        if index.is_some() { index } else { self.kept_frame(dst, len) }
     }
 
-    /// Takes a frame after giving back the frames of others that this rank keeps to answer in: whoever has no
-    /// other frame left keeps none.
+    /// Takes a frame after giving back the frames of others that this rank keeps to answer in (whoever has no
+    /// other frame left keeps none), and taking back those that dead ranks will not give back.
     #[cold]
-    fn kept_frame(&mut self, len: usize) -> Option<usize> {
+    fn kept_frame(&mut self, dst: Rank, len: usize) -> Option<usize> {
         self.reply_frames.give_all_back(&self.mapping, self.rank);
-        self.frames.take(self.mapping.control(self.rank), len)
+        self.frames_of_the_dead();
+        self.frames.take(self.mapping.control(self.rank), dst, len)
     }
 
     /// The first `len` bytes of a frame of `owner`, at most all.
@@ -437,8 +441,7 @@ impl Packets for Shm {
             len: len as u32,
         };
         if len <= INLINE {
-            let control = self.mapping.control(dst);
-            let claim = Claim::new(&control.tail, self.mapping.ring(dst));
+            let claim = self.claim(dst);
             let cell = claim.cell();
             let mut aside = MaybeUninit::uninit();
             let near = len <= LINE_PAYLOAD;
@@ -460,8 +463,7 @@ impl Packets for Shm {
                 add(&self.counters_ref().frame_stalls, 1);
                 return Err(Refused::NoBuffer);
             };
-            let control = self.mapping.control(dst);
-            let claim = Claim::new(&control.tail, self.mapping.ring(dst));
+            let claim = self.claim(dst);
             // SAFETY: the claimed slot is ours until published; four bytes fit.
             unsafe {
                 claim.cell().write_head(RawHead { flags: raw.flags | FRAME, ..raw });
@@ -494,7 +496,17 @@ impl Packets for Shm {
             let taken = match self.receiver.next(&control.tail, cells) {
                 Ok(Some(taken)) => taken,
                 Ok(None) => break,
-                Err(RunAway(found)) => return Err(corrupt("tickets", found, SLOTS)),
+                Err(halt) => {
+                    match deaths::halted(
+                        halt,
+                        &mut self.receiver,
+                        (mapping, self.rank),
+                        &self.lives,
+                    )? {
+                        true => continue,
+                        false => break,
+                    }
+                }
             };
             let Taken { ticket, cell, leapt } = taken;
             // SAFETY: `next` returned it published, and it is ours until `done`.

@@ -9,11 +9,13 @@
 //! receiver remembers how far it is ([`Pipeline`]) and goes on with other slots. The receiver may fall
 //! asleep meanwhile, for the sender looks at its doorbell after the last fragment, too.
 
+use crate::deaths;
 use crate::endpoint::{Payload, Shm, corrupt, head_of, locate};
 use crate::frames;
+use crate::life::Lives;
 use crate::progress_word;
 use crate::reply_frames::{Frame, ReplyFrames};
-use crate::ring::{Claim, RunAway, Taken};
+use crate::ring::Taken;
 use crate::segment::Mapping;
 use core::hint::spin_loop;
 use core::ptr;
@@ -52,7 +54,7 @@ impl Pipeline {
     ///
     /// # Safety
     /// The slot is published and the caller's; `raw` is its head.
-    unsafe fn read(
+    pub(crate) unsafe fn read(
         raw: &RawHead,
         slot: *const u8,
     ) -> Result<(Pipeline, Option<[u8; PREFIX]>), Broken> {
@@ -119,6 +121,12 @@ impl Pipeline {
         Ok(true)
     }
 
+    /// Those of the message's frames that belong to the rank that reads it.
+    pub(crate) fn frames_of_reader(&self) -> impl Iterator<Item = usize> {
+        let frames = self.frames[..self.len.div_ceil(FRAME_BYTES)].iter();
+        frames.filter(|frame| frame.mine).map(|frame| frame.index.into())
+    }
+
     /// The message is complete: its frames become reply frames, or go back.
     fn arrived(&self, mapping: &Mapping, rank: Rank, replies: &mut ReplyFrames) {
         for frame in &self.frames[..self.len.div_ceil(FRAME_BYTES)] {
@@ -148,12 +156,16 @@ impl Shm {
         // The counter of packets counts slots, because the number of fragments that come at a time is chance.
         let mut fragments = 0;
         let here = (mapping, rank);
-        advance_all(pipelines, here, replies, (&mut fragments, &mut bytes), &mut sink)?;
+        let lives = &*self.lives;
+        advance_all(pipelines, here, lives, replies, (&mut fragments, &mut bytes), &mut sink)?;
         while bytes < budget {
             let taken = match self.receiver.next(&control.tail, mapping.ring(rank)) {
                 Ok(Some(taken)) => taken,
                 Ok(None) => break,
-                Err(RunAway(found)) => return Err(corrupt("tickets", found, SLOTS)),
+                Err(halt) => match deaths::halted(halt, &mut self.receiver, here, lives)? {
+                    true => continue,
+                    false => break,
+                },
             };
             let Taken { ticket, cell, leapt } = taken;
             // SAFETY: `next` returned it published, and it is ours until `done`.
@@ -187,7 +199,7 @@ impl Shm {
                     }
                     if pipeline.advance(mapping, rank, (&mut fragments, &mut bytes), &mut sink)? {
                         pipeline.arrived(mapping, rank, replies);
-                    } else {
+                    } else if !lives.is_marked(raw.src) {
                         pipelines.push(pipeline);
                     }
                 }
@@ -219,7 +231,7 @@ impl Shm {
         let mapping = &*self.mapping;
         let word = mapping.progress(owner(frames[0], self.rank, dst), frames[0].index.into());
         progress_word::begin(word);
-        let claim = Claim::new(&mapping.control(dst).tail, mapping.ring(dst));
+        let claim = self.claim(dst);
         let raw = RawHead {
             src: self.rank,
             imm: head.imm,
@@ -269,7 +281,7 @@ impl Shm {
             if let Some(frame) = self.reply_frames.take(dst) {
                 replies += 1;
                 frames[at] = frame;
-            } else if let Some(index) = self.free_frame(len) {
+            } else if let Some(index) = self.free_frame(dst, len) {
                 frames[at] = Frame { index: index as u16, mine: true };
             } else {
                 // The reply frames of this peer go back to where they were, in the same order; the others are free.
@@ -293,6 +305,7 @@ impl Shm {
 fn advance_all(
     pipelines: &mut Vec<Pipeline>,
     (mapping, rank): (&Mapping, Rank),
+    lives: &Lives,
     replies: &mut ReplyFrames,
     (fragments, bytes): (&mut usize, &mut usize),
     sink: &mut impl FnMut(Rank, Head, &[u8]),
@@ -301,6 +314,8 @@ fn advance_all(
     while index < pipelines.len() {
         if pipelines[index].advance(mapping, rank, (fragments, bytes), sink)? {
             pipelines.swap_remove(index).arrived(mapping, rank, replies);
+        } else if lives.is_marked(pipelines[index].src) {
+            pipelines.swap_remove(index); // the rest will never come
         } else {
             index += 1;
         }
@@ -410,7 +425,7 @@ mod tests {
         b.send(0, head, FRAME_BYTES, |_| ()).expect("the same frame");
         assert_eq!(a.poll(usize::MAX, |_, _, _| ()), Ok(1));
         assert!(a.reply_frames.serves(1), "its own frame has come home");
-        while a.frames.take(a.mapping.control(0), FRAME_BYTES).is_some() {}
+        while a.frames.take(a.mapping.control(0), 1, FRAME_BYTES).is_some() {}
         credit(a, 2, &mut held[2]);
         assert_eq!(a.send(2, head, FRAME_BYTES, |_| ()), Ok(()));
     }
@@ -430,7 +445,7 @@ mod tests {
         assert_eq!(a.poll(usize::MAX, |_, _, _| ()), Ok(1));
         assert!(a.reply_frames.serves(1));
         // All of its own, without those that are reply frames.
-        while a.frames.take(a.mapping.control(0), MAX_LEN).is_some() {}
+        while a.frames.take(a.mapping.control(0), 1, MAX_LEN).is_some() {}
         credit(a, 1, &mut held[1]);
         assert_eq!(a.send_pipeline(1, None, head, MAX_LEN, |_, _, _| ()), Err(Refused::NoBuffer));
         assert!(a.reply_frames.serves(1));

@@ -14,6 +14,7 @@
 use core::sync::atomic::Ordering;
 use hpvm_sync::atomic::AtomicU8;
 use hpvm_sync::order;
+use hpvm_transport::Rank;
 use hpvm_wire::segment::{Control, FRAME_BYTES, FRAMES};
 
 /// Frames whose states share a line.
@@ -27,6 +28,8 @@ const _: () = assert!(FRAMES.is_multiple_of(2 * GROUP), "whole groups, and halve
 /// The frames that the owner knows to be free.
 pub struct FramePool {
     free: [u64; GROUPS],
+    /// Whom each frame was sent to last.
+    dst: Box<[Rank; FRAMES]>,
     /// The group in use.
     group: usize,
     /// Groups that take turns now, and that may take turns one day.
@@ -51,7 +54,14 @@ impl FramePool {
     /// The pool of one of `ranks` ranks that share a last-level cache of `cache` bytes.
     pub fn new(cache: usize, ranks: u32) -> Self {
         let most = turn(cache, ranks);
-        FramePool { free: [u64::MAX; GROUPS], group: 0, turn: 2, most, rounds: 0 }
+        FramePool {
+            free: [u64::MAX; GROUPS],
+            dst: Box::new([Rank::MAX; FRAMES]),
+            group: 0,
+            turn: 2,
+            most,
+            rounds: 0,
+        }
     }
 
     /// From now on `ranks` ranks share a last-level cache of `cache` bytes.
@@ -60,17 +70,23 @@ impl FramePool {
         self.turn = self.turn.min(self.most);
     }
 
-    /// Takes a free frame for `len` bytes and marks it filled; `None` when all are on their way.
+    /// Takes a free frame for `len` bytes to `dst` and marks it filled; `None` when all are on their way.
     #[inline]
-    pub fn take(&mut self, control: &Control, len: usize) -> Option<usize> {
+    pub fn take(&mut self, control: &Control, dst: Rank, len: usize) -> Option<usize> {
         if self.free[self.group] == 0 && !self.next_group(control, len) {
             return None;
         }
         let free = &mut self.free[self.group];
         let index = self.group * GROUP + free.trailing_zeros() as usize;
         *free &= *free - 1;
+        self.dst[index] = dst;
         mark_filled(&control.frames[index]);
         Some(index)
+    }
+
+    /// The frames that were last sent to `dst`.
+    pub fn sent_to(&self, dst: Rank) -> impl Iterator<Item = usize> {
+        self.dst.iter().enumerate().filter(move |(_, to)| **to == dst).map(|(index, _)| index)
     }
 
     /// Goes on to the next group that has a free frame: first among those whose turn it is.
@@ -153,12 +169,12 @@ mod tests {
         for len in [100, FRAME_BYTES] {
             let control = Control::new();
             let mut pool = FramePool::new(1 << 25, 8);
-            let taken: Vec<_> = (0..FRAMES).map(|_| pool.take(&control, len).unwrap()).collect();
+            let taken: Vec<_> = (0..FRAMES).map(|_| pool.take(&control, 1, len).unwrap()).collect();
             assert_eq!(taken.iter().collect::<HashSet<_>>().len(), FRAMES);
-            assert_eq!(pool.take(&control, len), None);
+            assert_eq!(pool.take(&control, 1, len), None);
             give_back(&control, taken[17]);
-            assert_eq!(pool.take(&control, len), Some(taken[17]));
-            assert_eq!(pool.take(&control, len), None);
+            assert_eq!(pool.take(&control, 1, len), Some(taken[17]));
+            assert_eq!(pool.take(&control, 1, len), None);
         }
     }
 
@@ -170,7 +186,7 @@ mod tests {
             let mut pool = FramePool::new(cache, ranks);
             let mut seen = HashSet::new();
             for _ in 0..40 * FRAMES {
-                let index = pool.take(&control, len).unwrap();
+                let index = pool.take(&control, 1, len).unwrap();
                 seen.insert(index);
                 give_back(&control, index);
             }
@@ -179,7 +195,7 @@ mod tests {
         let first_round = || {
             let control = Control::new();
             let mut pool = FramePool::new(32 << 20, 2);
-            let mut taken = || pool.take(&control, 4096).inspect(|i| give_back(&control, *i));
+            let mut taken = || pool.take(&control, 1, 4096).inspect(|i| give_back(&control, *i));
             (0..4 * GROUP).filter_map(|_| taken()).collect::<HashSet<_>>().len()
         };
         assert_eq!(used(32 << 20, 2, FRAME_BYTES), FRAMES / 2);

@@ -18,6 +18,8 @@ mod models;
 #[cfg(not(hpvm_loom))]
 pub mod balance;
 #[cfg(not(hpvm_loom))]
+mod deaths;
+#[cfg(not(hpvm_loom))]
 pub mod doorbell;
 #[cfg(not(hpvm_loom))]
 mod endpoint;
@@ -27,7 +29,6 @@ mod fragments;
 mod life;
 #[cfg(not(hpvm_loom))]
 mod mapped;
-#[cfg(not(hpvm_loom))]
 #[cfg(not(hpvm_loom))]
 mod migrate;
 #[cfg(not(hpvm_loom))]

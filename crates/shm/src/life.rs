@@ -25,14 +25,26 @@ impl Lives {
             dead.store(true, Ordering::Relaxed); // relaxed: it says nothing of anything else
         }
     }
+
+    /// Whether the launcher has said that this rank is dead.
+    pub fn is_marked(&self, rank: Rank) -> bool {
+        // Relaxed: as above.
+        self.dead.get(rank as usize).is_some_and(|dead| dead.load(Ordering::Relaxed))
+    }
+
+    /// The ranks of which the launcher has said so.
+    pub fn marked(&self) -> Vec<Rank> {
+        (0..self.dead.len() as Rank).filter(|rank| self.is_marked(*rank)).collect()
+    }
 }
 
 impl Life for Lives {
     fn is_gone(&self, rank: Rank) -> bool {
-        let Some(dead) = self.dead.get(rank as usize) else { return false };
-        // Relaxed: as above.
-        if dead.load(Ordering::Relaxed) {
+        if self.is_marked(rank) {
             return true;
+        }
+        if rank as usize >= self.dead.len() {
+            return false;
         }
         // Acquire pairs with the release in `Shm::attach`.
         let pid = self.mapping.control(rank).identity.pid.load(Ordering::Acquire);

@@ -4,7 +4,7 @@
 //! fail, whether or not a wrong value is seen. The table [`WEAKENED`] names every ordering of this crate and the
 //! model that fails when that one is weakened (`hpvm_sync::weaken`).
 
-use crate::ring::{Claim, Receiver, Taken, take_credits};
+use crate::ring::{Claim, Halt, Receiver, Taken, take_credits};
 use crate::{asleep, frames, progress_word};
 use hpvm_sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use hpvm_sync::cell::UnsafeCell;
@@ -20,6 +20,10 @@ const WEAKENED: &weaken::Table = &[
     ("ring.leapfrog", two_senders),
     ("ring.take_credits", slots_are_used_again),
     ("ring.give_back", slots_are_used_again),
+    ("ring.claim", a_sender_dies_in_a_claim),
+    ("ring.claimed", a_sender_dies_in_a_claim),
+    ("ring.abandoned", a_sender_dies_in_a_claim),
+    ("ring.claiming", a_sender_dies_in_a_claim),
     ("frame.mark_read", frames_are_used_again),
     ("frame.is_back", frames_are_used_again),
     ("progress.advance", a_message_in_fragments),
@@ -28,11 +32,17 @@ const WEAKENED: &weaken::Table = &[
     ("asleep.is_announced", a_receiver_falls_asleep),
 ];
 
+/// The receiver of the models' ring, and a sender that dies.
+const ME: u32 = 9;
+const DEAD: u32 = 1;
+
 /// A ring, its credits, and what lies beside it.
 struct Ring {
     tail: AtomicU32,
     pool: AtomicU32,
     cells: Vec<Cell>,
+    /// The word of each sender that says whether it is claiming a slot here.
+    claiming: [AtomicU32; 2],
     doorbell: AtomicU32,
     /// One frame: its state, its bytes, and how many of them have been written.
     state: AtomicU8,
@@ -46,6 +56,7 @@ impl Ring {
             tail: AtomicU32::new(0),
             pool: AtomicU32::new(slots as u32),
             cells: (0..slots).map(|_| Cell::new()).collect(),
+            claiming: [AtomicU32::new(0), AtomicU32::new(0)],
             doorbell: AtomicU32::new(0),
             state: AtomicU8::new(0),
             frame: [UnsafeCell::new(0), UnsafeCell::new(0)],
@@ -53,11 +64,15 @@ impl Ring {
         })
     }
 
+    fn claim(&self, src: u32) -> Claim<'_> {
+        Claim::new(&self.tail, &self.cells, &self.claiming[src as usize], ME)
+    }
+
     fn send(&self, src: u32, imm: u64) {
         while take_credits(&self.pool, 1) == 0 {
             loom::thread::yield_now();
         }
-        let claim = Claim::new(&self.tail, &self.cells);
+        let claim = self.claim(src);
         let head = RawHead { src, imm, handler: 0, flags: 0, aux: 0, len: 0 };
         // SAFETY: the claim is ours; loom looks.
         unsafe { claim.cell().write_head(head) };
@@ -66,11 +81,9 @@ impl Ring {
 
     /// The next message, which is read by `read` before its slot is given back.
     fn receive(&self, receiver: &mut Receiver, read: impl FnOnce(RawHead)) -> bool {
-        let Some(Taken { ticket, cell, .. }) =
-            receiver.next(&self.tail, &self.cells).expect("as many tickets as credits")
-        else {
-            return false;
-        };
+        let next = receiver.next(&self.tail, &self.cells);
+        assert!(!matches!(next, Err(Halt::RunAway(_))), "as many tickets as credits");
+        let Ok(Some(Taken { ticket, cell, .. })) = next else { return false };
         // SAFETY: published and not yet done; loom looks.
         read(unsafe { cell.read_head() });
         receiver.done(ticket, &self.pool, self.cells.len() as u32);
@@ -133,6 +146,35 @@ fn two_senders() {
 
 fn slots_are_used_again() {
     traffic(1, &[2]);
+}
+
+/// A sender dies between claim and publish while another one sends: its slot is passed, and only that.
+fn a_sender_dies_in_a_claim() {
+    explore(|| {
+        let ring = Ring::new(2);
+        assert_eq!(take_credits(&ring.pool, 1), 1);
+        let _never_published = ring.claim(DEAD);
+        let sender = {
+            let ring = ring.clone();
+            loom::thread::spawn(move || ring.send(0, 7))
+        };
+        let mut receiver = Receiver::new(2);
+        let (mut passed, mut came) = (0, 0);
+        while (passed, came) != (1, 1) {
+            let words = ring.claiming.iter().enumerate().map(|(rank, word)| (rank as u32, word));
+            let here = (ME, &ring.tail, &ring.cells[..]);
+            if receiver.head_is_abandoned(here, words, |rank| rank == DEAD) {
+                receiver.pass_head(&ring.pool, 2);
+                passed += 1;
+                assert_eq!(passed, 1, "the other's slot was passed");
+            } else if ring.receive(&mut receiver, |head| assert_eq!(head.imm, 7)) {
+                came += 1;
+            } else {
+                loom::thread::yield_now();
+            }
+        }
+        sender.join().expect("it ends");
+    });
 }
 
 /// Two packets in one frame, one after the other.
@@ -279,6 +321,11 @@ fn loom_a_sender_does_not_overtake_itself() {
 #[test]
 fn loom_slots_are_used_again() {
     slots_are_used_again();
+}
+
+#[test]
+fn loom_a_sender_dies_in_a_claim() {
+    a_sender_dies_in_a_claim();
 }
 
 #[test]

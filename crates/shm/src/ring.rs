@@ -10,6 +10,10 @@
 //! next. Credits of slots taken out of order are given back only when the head has passed them,
 //! so tickets in use never span more than one lap.
 //!
+//! A sender that dies between claim and publish leaves a slot that the head would never pass. Each sender says in a word
+//! of its own in whose ring it is claiming a slot. When no rank that lives says so of this ring, the slot at
+//! the head is nobody's any more ([`Receiver::head_is_abandoned`]), and the head passes it.
+//!
 //! Credits: `Control::credits` counts the slots that nobody holds a credit for. Senders take them
 //! in small batches ([`batch`]); the receiver gives back an eighth of the ring at a time. A rank that
 //! sends keeps taking credits; a rank that is idle holds less than one batch. With `P` ranks all idle
@@ -19,6 +23,7 @@
 use core::sync::atomic::Ordering;
 use hpvm_sync::atomic::AtomicU32;
 use hpvm_sync::order;
+use hpvm_transport::Rank;
 use hpvm_wire::cell::Cell;
 
 /// Credits that a sender takes at a time in a job of `ranks` on a ring of `slots`.
@@ -59,25 +64,29 @@ const CLAIMED_AHEAD: u32 = 4;
 const TAKEN_AHEAD: u32 = 3;
 
 /// A claimed slot. Publishing is the only way to end a claim, so it can't be forgotten. If a sender dies before
-/// it publishes, the receiver leap-frogs the slot until the launcher ends the job.
+/// it publishes, the receiver leap-frogs the slot, and passes it when it finds out.
 #[must_use = "a claimed slot blocks its ring until it is published"]
 pub struct Claim<'a> {
     cell: &'a Cell,
     ticket: u32,
+    claiming: &'a AtomicU32,
     /// The slot `CLAIMED_AHEAD` tickets later.
     ahead: &'a Cell,
 }
 
 impl<'a> Claim<'a> {
-    /// Claims the next slot of a ring. The caller has taken a credit for it.
+    /// Claims the next slot of the ring of rank `dst`. The caller has taken a credit for it. `claiming` is the
+    /// sender's word of that name.
     #[inline(always)]
-    pub fn new(tail: &AtomicU32, cells: &'a [Cell]) -> Self {
-        // Relaxed: the ticket only makes slots distinct; the slot's content is ordered by the
-        // credit (before) and by `seq` (after).
-        let ticket = tail.fetch_add(1, Ordering::Relaxed);
+    pub fn new(tail: &AtomicU32, cells: &'a [Cell], claiming: &'a AtomicU32, dst: Rank) -> Self {
+        // Relaxed: ordered before the ticket by the release of the latter.
+        claiming.store(dst + 1, Ordering::Relaxed);
+        // The ticket only makes slots distinct; the slot's content is ordered by the credit (before) and by `seq`
+        // (after). Release pairs with the acquire in `Receiver::head_is_abandoned`: who sees the ticket sees `claiming`.
+        let ticket = tail.fetch_add(1, order!(Release, "ring.claim"));
         let mask = cells.len() - 1;
         let ahead = &cells[ticket.wrapping_add(CLAIMED_AHEAD) as usize & mask];
-        Claim { cell: &cells[ticket as usize & mask], ticket, ahead }
+        Claim { cell: &cells[ticket as usize & mask], ticket, claiming, ahead }
     }
 
     #[inline(always)]
@@ -90,6 +99,8 @@ impl<'a> Claim<'a> {
     pub fn publish(self) {
         // Release pairs with the acquire load in `Receiver::next`: header and payload come first.
         self.cell.seq.store(self.ticket.wrapping_add(1), order!(Release, "ring.publish"));
+        // Release pairs with the acquire in `Receiver::head_is_abandoned`: who sees no claim sees the slot published.
+        self.claiming.store(0, order!(Release, "ring.claimed"));
         hpvm_sync::prefetch_to_write(core::ptr::from_ref(self.ahead).cast());
     }
 }
@@ -106,9 +117,20 @@ pub struct Taken<'a> {
     pub leapt: bool,
 }
 
-/// So many tickets are out at once. These are more than the ring has slots, so some sender had no credit.
+/// Looks behind an unpublished head that find nothing, after which the receiver suspects that the head's sender
+/// has died. It then asks again after twice as many, up to [`RARE_SUSPICION`].
+const FIRST_SUSPICION: u32 = if cfg!(hpvm_loom) { 1 } else { 16 };
+/// See [`FIRST_SUSPICION`].
+const RARE_SUSPICION: u32 = 1 << 12;
+
+/// Why there may be no next slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RunAway(pub u32);
+pub enum Halt {
+    /// So many tickets are out at once. These are more than the ring has slots, so some sender had no credit.
+    RunAway(u32),
+    /// The slot at the head has been claimed for long and is not published: see [`Receiver::head_is_abandoned`].
+    Suspicion,
+}
 
 /// The receiver's private side of its ring.
 pub struct Receiver {
@@ -122,24 +144,33 @@ pub struct Receiver {
     taken: Box<[u64]>,
     /// How many bits of `taken` are set.
     ahead: u32,
+    /// A head that was found unpublished, and how often nothing was found behind it either.
+    hole: (u32, u32),
 }
 
 impl Receiver {
     /// For a ring of `slots` slots, a power of two.
     pub fn new(slots: u32) -> Self {
         let words = (slots as usize).div_ceil(64);
-        Receiver { head: 0, passed: 0, misses: 0, taken: vec![0; words].into(), ahead: 0 }
+        Receiver {
+            head: 0,
+            passed: 0,
+            misses: 0,
+            taken: vec![0; words].into(),
+            ahead: 0,
+            hole: (0, 0),
+        }
     }
 
     /// The next published slot, if any. The caller reads the slot and then calls [`Receiver::done`] with the same
     /// ticket, before it asks again. `leapt` says whether the slot lies behind an unpublished one. It is an error if
-    /// more tickets are out than credits allow.
+    /// more tickets are out than credits allow, or if the sender of the slot at the head may have died.
     #[inline(always)]
     pub fn next<'a>(
         &mut self,
         tail: &AtomicU32,
         cells: &'a [Cell],
-    ) -> Result<Option<Taken<'a>>, RunAway> {
+    ) -> Result<Option<Taken<'a>>, Halt> {
         let cell = &cells[self.head as usize & (cells.len() - 1)];
         // Acquire pairs with the release in `Claim::publish`.
         if cell.seq.load(order!(Acquire, "ring.next")) == self.head.wrapping_add(1) {
@@ -162,12 +193,12 @@ impl Receiver {
         &mut self,
         tail: &AtomicU32,
         cells: &'a [Cell],
-    ) -> Result<Option<Taken<'a>>, RunAway> {
+    ) -> Result<Option<Taken<'a>>, Halt> {
         self.misses = 0;
         // Relaxed: a stale tail only hides slots until the next look.
         let span = tail.load(Ordering::Relaxed).wrapping_sub(self.head);
         if span > cells.len() as u32 {
-            return Err(RunAway(span));
+            return Err(Halt::RunAway(span));
         }
         let mut end = span;
         let mut found = None;
@@ -178,11 +209,70 @@ impl Receiver {
             found = Some(step);
             end = step;
         }
-        let Some(step) = found else { return Ok(None) };
+        let Some(step) = found else { return self.suspect(span) };
         self.misses = MISSES_BEFORE_LEAP; // the next poll looks behind the head again
         let ticket = self.head.wrapping_add(step);
         let cell = &cells[ticket as usize & (cells.len() - 1)];
         Ok(Some(Taken { ticket, cell, leapt: step != 0 }))
+    }
+
+    /// Nothing is published among the `span` tickets from the head on. Whether some of them have been so for long.
+    fn suspect<T>(&mut self, span: u32) -> Result<Option<T>, Halt> {
+        if span == self.ahead {
+            return Ok(None); // all of them have been taken, or there is none
+        }
+        if self.hole.0 != self.head {
+            self.hole = (self.head, 0);
+        }
+        self.hole.1 = self.hole.1.saturating_add(1);
+        let looks = self.hole.1;
+        let due = looks >= FIRST_SUSPICION
+            && (looks.is_power_of_two() || looks.is_multiple_of(RARE_SUSPICION));
+        if due { Err(Halt::Suspicion) } else { Ok(None) }
+    }
+
+    /// Whether the slot at the head of rank `me`'s ring was claimed by a rank that has died before it published the
+    /// slot. `claiming` are the words of that name of all ranks that can send here; `is_gone` asks whether a rank has died.
+    /// False also where that can't be told at the moment, because another rank is claiming a slot.
+    pub fn head_is_abandoned<'a>(
+        &self,
+        (me, tail, cells): (Rank, &AtomicU32, &[Cell]),
+        claiming: impl Iterator<Item = (Rank, &'a AtomicU32)>,
+        is_gone: impl Fn(Rank) -> bool,
+    ) -> bool {
+        // Acquire pairs with the release in `Claim::new`: whoever has claimed the head says so below, or has published it.
+        if tail.load(order!(Acquire, "ring.abandoned")) == self.head {
+            return false;
+        }
+        let mut dead = false;
+        for (rank, word) in claiming {
+            // Acquire pairs with the release in `Claim::publish`.
+            if word.load(order!(Acquire, "ring.claiming")) != me + 1 {
+                continue;
+            }
+            if !is_gone(rank) {
+                return false;
+            }
+            dead = true;
+        }
+        dead && !self.published(cells, 0)
+    }
+
+    /// Passes the head, which is abandoned.
+    pub fn pass_head(&mut self, pool: &AtomicU32, slots: u32) {
+        self.done(self.head, pool, slots);
+    }
+
+    /// The published slots that have not been taken yet.
+    pub fn waiting<'a>(
+        &self,
+        tail: &AtomicU32,
+        cells: &'a [Cell],
+    ) -> impl Iterator<Item = &'a Cell> {
+        // Relaxed: slots that are claimed from now on do not matter to the caller.
+        let span = tail.load(Ordering::Relaxed).wrapping_sub(self.head).min(cells.len() as u32);
+        let index = move |step| self.head.wrapping_add(step) as usize & (cells.len() - 1);
+        (0..span).filter(|step| self.published(cells, *step)).map(move |step| &cells[index(step)])
     }
 
     /// Whether the slot `step` tickets behind the head is published and not taken yet.
@@ -249,6 +339,18 @@ impl Receiver {
 mod tests {
     use super::*;
 
+    /// The word of a sender that nobody asks.
+    static CLAIMING: AtomicU32 = AtomicU32::new(0);
+
+    /// The next slot. A sender that is long in a claim, under the load of other tests, is suspected and lives.
+    fn next<'a>(r: &mut Receiver, tail: &AtomicU32, cells: &'a [Cell]) -> Option<Taken<'a>> {
+        match r.next(tail, cells) {
+            Ok(taken) => taken,
+            Err(Halt::Suspicion) => None,
+            Err(Halt::RunAway(span)) => panic!("{span} tickets"),
+        }
+    }
+
     fn ring(slots: usize) -> (AtomicU32, AtomicU32, Vec<Cell>) {
         let cells = (0..slots).map(|_| Cell::new()).collect();
         (AtomicU32::new(0), AtomicU32::new(slots as u32), cells)
@@ -259,13 +361,13 @@ mod tests {
         let (tail, pool, cells) = ring(16);
         let mut r = Receiver::new(16);
         assert_eq!(take_credits(&pool, 16), 16);
-        let stopped = Claim::new(&tail, &cells);
+        let stopped = Claim::new(&tail, &cells, &CLAIMING, 0);
         for _ in 0..15 {
-            Claim::new(&tail, &cells).publish();
+            Claim::new(&tail, &cells, &CLAIMING, 0).publish();
         }
         let mut got = 0;
         for _ in 0..2 * MISSES_BEFORE_LEAP {
-            if let Some(Taken { ticket, leapt, .. }) = r.next(&tail, &cells).unwrap() {
+            if let Some(Taken { ticket, leapt, .. }) = next(&mut r, &tail, &cells) {
                 assert!(leapt);
                 assert_eq!(ticket, got + 1);
                 got += 1;
@@ -275,7 +377,7 @@ mod tests {
         assert_eq!(got, 15);
         assert_eq!(take_credits(&pool, 16), 0, "no slot beyond an unread one may be used again");
         stopped.publish();
-        let Taken { ticket, leapt, .. } = r.next(&tail, &cells).unwrap().unwrap();
+        let Taken { ticket, leapt, .. } = next(&mut r, &tail, &cells).unwrap();
         assert_eq!((ticket, leapt), (0, false));
         r.done(ticket, &pool, 16);
         assert_eq!(take_credits(&pool, 16), 16);
@@ -290,13 +392,13 @@ mod tests {
         r.head = u32::MAX - 3;
         for i in 0..64u64 {
             while take_credits(&pool, 1) == 0 {}
-            let c = Claim::new(&tail, &cells);
+            let c = Claim::new(&tail, &cells, &CLAIMING, 0);
             let head =
                 hpvm_wire::cell::RawHead { src: 0, imm: i, handler: 0, flags: 0, aux: 0, len: 0 };
             // SAFETY: this test owns the ring.
             unsafe { c.cell().write_head(head) };
             c.publish();
-            let Taken { ticket: t, cell, .. } = r.next(&tail, &cells).unwrap().unwrap();
+            let Taken { ticket: t, cell, .. } = next(&mut r, &tail, &cells).unwrap();
             // SAFETY: published just above.
             assert_eq!(unsafe { cell.read_head() }.imm, i);
             r.done(t, &pool, 8);
@@ -328,14 +430,14 @@ mod tests {
                         while take_credits(&pool, 1) == 0 {
                             std::thread::yield_now();
                         }
-                        Claim::new(&tail, &cells).publish();
+                        Claim::new(&tail, &cells, &CLAIMING, 0).publish();
                     }
                 }
             });
             let mut r = Receiver::new(64);
             let mut want = 0;
             while want < 2 * BURSTS {
-                match r.next(&tail, &cells).unwrap() {
+                match next(&mut r, &tail, &cells) {
                     Some(Taken { ticket, .. }) => {
                         assert_eq!(ticket, want, "taken out of the sender's order");
                         want += 1;
@@ -361,7 +463,7 @@ mod tests {
                         while take_credits(pool, 1) == 0 {
                             std::thread::yield_now();
                         }
-                        let c = Claim::new(tail, cells);
+                        let c = Claim::new(tail, cells, &CLAIMING, 0);
                         let head = hpvm_wire::cell::RawHead {
                             src,
                             imm: i,
@@ -379,7 +481,7 @@ mod tests {
             let mut r = Receiver::new(64);
             let mut want = [0u64; 4];
             while want.iter().sum::<u64>() < 4 * EACH {
-                let Some(Taken { ticket: t, cell, .. }) = r.next(&tail, &cells).unwrap() else {
+                let Some(Taken { ticket: t, cell, .. }) = next(&mut r, &tail, &cells) else {
                     std::thread::yield_now();
                     continue;
                 };

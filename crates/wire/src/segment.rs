@@ -86,7 +86,7 @@ pub const SHARE_PROCESSORS: u32 = 2;
 /// "hpvmseg" and a layout letter.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"hpvmsegB");
 /// Raised with every change of a layout in this crate.
-pub const VERSION: u32 = 16;
+pub const VERSION: u32 = 17;
 /// State of a doorbell: its owner sleeps on the word itself (a futex).
 pub const SLEEPS_ON_WORD: u32 = 1;
 /// State of a doorbell: its owner sleeps on a pipe, because sockets may wake it as well.
@@ -109,8 +109,7 @@ pub struct Control {
     /// 0: free. 1: its bytes are on their way, or its reader keeps it.
     pub frames: Padded<[AtomicU8; FRAMES]>,
     pub identity: Padded<Identity>,
-    /// One more than the descriptor of the pipe that wakes the rank when it sleeps on one; 0: none.
-    pub pipe: Padded<AtomicU32>,
+    pub own: Padded<OwnWords>,
     /// One more than the number of the processor on which the rank last waited for long; 0 before that.
     pub processor: Padded<AtomicU32>,
     /// Whether the rank is inside an atomic update that shares an accumulate lock.
@@ -135,6 +134,17 @@ pub struct Identity {
     pub rank: AtomicU32,
 }
 
+/// What a rank says of itself in words that others seldom read.
+#[derive(Debug, Default)]
+#[repr(C)]
+pub struct OwnWords {
+    /// One more than the descriptor of the pipe that wakes the rank when it sleeps on one; 0: none.
+    pub pipe: AtomicU32,
+    /// One more than the number of the rank in whose ring this rank is claiming a slot that it has not published yet;
+    /// 0: none. So a slot that a dead rank has left unpublished is told from one of a rank that was only stopped.
+    pub claiming: AtomicU32,
+}
+
 impl Control {
     /// A control block as a fresh segment has it, for models and tests.
     pub fn new() -> Self {
@@ -144,7 +154,7 @@ impl Control {
             doorbell: Padded(AtomicU32::new(0)),
             frames: Padded(core::array::from_fn(|_| AtomicU8::new(0))),
             identity: Padded(Identity::default()),
-            pipe: Padded(AtomicU32::new(0)),
+            own: Padded(OwnWords::default()),
             processor: Padded(AtomicU32::new(0)),
             updating: Padded(Updating::default()),
             processors: core::array::from_fn(|_| AtomicU64::new(0)),
