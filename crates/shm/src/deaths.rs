@@ -47,7 +47,7 @@ impl Shm {
     /// that wait here to be read.
     #[cold]
     pub(crate) fn frames_of_the_dead(&mut self) {
-        let control = self.mapping.control(self.rank);
+        let control = &*self.control;
         for dead in self.lives.marked() {
             let waiting = self.frames_in_packets_from(dead);
             for index in self.frames.sent_to(dead) {

@@ -11,13 +11,13 @@ use crate::mapped::{self, own::OwnRegions};
 use crate::processors;
 use crate::ptracer;
 use crate::reply_frames::{Frame, ReplyFrames};
-use crate::ring::{self, Claim, Receiver, Taken};
+use crate::ring::{self, Receiver, Taken};
 use crate::turns::Turns;
 use core::cell::OnceCell;
 use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering;
 use hpvm_copy::attach;
-use hpvm_copy::slow_stores::{self, MIN_TIMED, SlowStores};
+use hpvm_copy::slow_stores::SlowStores;
 use hpvm_sync::barrier;
 use hpvm_transport::{
     Broken, Doorbell, Head, Life, Limits, PREFIX, Packets, PeerMemory, PeerMemoryError, Rank,
@@ -39,11 +39,13 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::life::Lives;
-use crate::segment::{Mapping, SegmentError};
+use crate::segment::{Mapping, OwnControl, SegmentError};
 
 /// One rank's endpoint.
 pub struct Shm {
     pub(crate) mapping: Arc<Mapping>,
+    /// This rank's own control block.
+    pub(crate) control: OwnControl,
     pub(crate) lives: Arc<Lives>,
     pub(crate) rank: Rank,
     batch: u16,
@@ -54,9 +56,9 @@ pub struct Shm {
     /// Incoming messages in fragments that are not complete.
     pub(crate) pipelines: Vec<Pipeline>,
     /// See [`Shm::oversubscribed`].
-    oversubscribed: bool,
+    pub(crate) oversubscribed: bool,
     /// Whether they take turns, where there are more of them than processors.
-    turns: Turns,
+    pub(crate) turns: Turns,
     pub(crate) balance: Balance,
     /// Some rank of the host can't use `membarrier`, so senders fence after each publish.
     fences: bool,
@@ -120,6 +122,7 @@ impl Shm {
             peer_regions: PeerRegions::default(),
             min_mapped: u64::MAX,
             lives: Arc::new(Lives::new(mapping.clone())),
+            control: OwnControl::new(&mapping, rank),
             mapping,
             rank,
         })
@@ -179,7 +182,7 @@ impl Shm {
 
     /// Looks whether the ranks of an oversubscribed host take turns.
     #[cold]
-    fn look_for_turns(&mut self) {
+    pub(crate) fn look_for_turns(&mut self) {
         let awake = self.awake();
         if let Some(taken) = self.turns.saw(awake) {
             // Ranks that take turns on a processor have one cache.
@@ -230,7 +233,7 @@ impl Shm {
 
     #[inline(always)]
     pub(crate) fn counters_ref(&self) -> &Counters {
-        &self.mapping.control(self.rank).counters
+        &self.control.counters
     }
 
     /// Whether `dst` sleeps, or is about to. To be asked after a publish.
@@ -282,13 +285,13 @@ impl Shm {
     pub fn sleep_on(&mut self, fd: RawFd) {
         self.asleep = SLEEPS_ON_PIPE;
         // Release pairs with the acquire in `wake`.
-        self.mapping.control(self.rank).own.pipe.store(fd as u32 + 1, Ordering::Release);
+        self.control.own.pipe.store(fd as u32 + 1, Ordering::Release);
     }
 
     /// Shows the number that this rank has in the job, for tools.
     pub fn show_rank(&self, rank: Rank) {
         // Relaxed: orders nothing.
-        self.mapping.control(self.rank).identity.rank.store(rank, Ordering::Relaxed);
+        self.control.identity.rank.store(rank, Ordering::Relaxed);
     }
 }
 
@@ -334,67 +337,6 @@ pub(crate) fn locate(
 #[inline(always)]
 pub(crate) fn head_of(raw: &RawHead) -> Head {
     Head { handler: raw.handler, flags: raw.flags & !FRAME, aux: raw.aux, imm: raw.imm }
-}
-
-impl Shm {
-    /// Takes a frame for a packet of `len` bytes to `dst` and fills it; `None` when all frames are on their way.
-    #[inline(always)]
-    fn fill_frame(&mut self, dst: Rank, len: usize, fill: impl FnOnce(&mut [u8])) -> Option<Frame> {
-        if let Some(frame) = self.reply_frames.take(dst) {
-            let owner = if frame.mine { self.rank } else { dst };
-            // SAFETY: a frame that we keep is ours until the receiver gets the slot.
-            fill(unsafe { self.frame(owner, frame, len) });
-            return Some(frame);
-        }
-        let index = self.free_frame(dst, len)?;
-        let frame = Frame { index: index as u16, mine: true };
-        let start = if len >= MIN_TIMED { slow_stores::ticks() } else { 0 };
-        // SAFETY: a frame that `take` returned is ours until the receiver gets the slot.
-        fill(unsafe { self.frame(self.rank, frame, len) });
-        if len >= MIN_TIMED {
-            self.slow_stores.wrote(len, slow_stores::ticks().wrapping_sub(start));
-        }
-        Some(frame)
-    }
-
-    /// Claims the next slot of `dst`'s ring, for which the caller has taken a credit.
-    #[inline(always)]
-    pub(crate) fn claim(&self, dst: Rank) -> Claim<'_> {
-        let claiming = &self.mapping.control(self.rank).own.claiming;
-        Claim::new(&self.mapping.control(dst).tail, self.mapping.ring(dst), claiming, dst)
-    }
-
-    /// Takes one of our own frames, for `len` bytes of a packet to `dst`.
-    #[inline(always)]
-    pub(crate) fn free_frame(&mut self, dst: Rank, len: usize) -> Option<usize> {
-        if self.oversubscribed && self.turns.look_is_due() {
-            self.look_for_turns();
-        }
-        let index = self.frames.take(self.mapping.control(self.rank), dst, len);
-        if index.is_some() { index } else { self.kept_frame(dst, len) }
-    }
-
-    /// Takes a frame after giving back the frames of others that this rank keeps to answer in (whoever has no
-    /// other frame left keeps none), and taking back those that dead ranks will not give back.
-    #[cold]
-    fn kept_frame(&mut self, dst: Rank, len: usize) -> Option<usize> {
-        self.reply_frames.give_all_back(&self.mapping, self.rank);
-        self.frames_of_the_dead();
-        self.frames.take(self.mapping.control(self.rank), dst, len)
-    }
-
-    /// The first `len` bytes of a frame of `owner`, at most all.
-    ///
-    /// # Safety
-    /// Nobody else uses the frame.
-    #[inline(always)]
-    #[allow(clippy::mut_from_ref, reason = "it lies in the segment, and the caller vouches for it")]
-    pub(crate) unsafe fn frame(&self, owner: Rank, frame: Frame, len: usize) -> &mut [u8] {
-        debug_assert!(len <= FRAME_BYTES);
-        let start = self.mapping.frame(owner, frame.index.into());
-        // SAFETY: the frame has that many bytes and is the caller's.
-        unsafe { core::slice::from_raw_parts_mut(start, len) }
-    }
 }
 
 #[cold]
@@ -488,7 +430,7 @@ impl Packets for Shm {
             return self.poll_pipelines(budget, (0, 0), sink);
         }
         let mapping = &*self.mapping;
-        let control = mapping.control(self.rank);
+        let control = &*self.control;
         let cells = mapping.ring(self.rank);
         let mut packets = 0;
         let mut bytes = 0;
@@ -540,7 +482,7 @@ impl Packets for Shm {
     }
 
     fn arm(&mut self) -> bool {
-        let control = self.mapping.control(self.rank);
+        let control = &*self.control;
         asleep::announce(&control.doorbell, self.asleep, || !self.fences && barrier::everywhere());
         let mut pipelines = self.pipelines.iter();
         if self.receiver.pending(&control.tail)
@@ -555,7 +497,7 @@ impl Packets for Shm {
 
     fn disarm(&mut self) {
         // Relaxed: a late ring only costs its sender a system call.
-        self.mapping.control(self.rank).doorbell.store(0, Ordering::Relaxed);
+        self.control.doorbell.store(0, Ordering::Relaxed);
     }
 
     fn doorbell(&self) -> Arc<dyn Doorbell> {

@@ -285,7 +285,7 @@ impl Shm {
                 frames[at] = Frame { index: index as u16, mine: true };
             } else {
                 // The reply frames of this peer go back to where they were, in the same order; the others are free.
-                let control = self.mapping.control(self.rank);
+                let control = &*self.control;
                 for frame in &frames[replies..at] {
                     frames::give_back(control, frame.index.into());
                 }

@@ -34,6 +34,8 @@ mod migrate;
 #[cfg(not(hpvm_loom))]
 pub mod observe;
 #[cfg(not(hpvm_loom))]
+mod outgoing;
+#[cfg(not(hpvm_loom))]
 pub mod processors;
 #[cfg(not(hpvm_loom))]
 mod ptracer;

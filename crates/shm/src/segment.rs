@@ -15,8 +15,10 @@ use hpvm_wire::segment::{
 use hpvm_wire::traffic::Traffic;
 use std::fmt;
 use std::fs::{File, OpenOptions};
+use std::ops::Deref;
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 /// Why a segment could not be made or joined.
 #[derive(Debug)]
@@ -55,6 +57,33 @@ pub struct Mapping {
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
+
+/// The control block of one rank, at hand without computing where it lies.
+pub(crate) struct OwnControl {
+    control: NonNull<Control>,
+    /// Keeps the memory.
+    _mapping: Arc<Mapping>,
+}
+
+// SAFETY: a reference to a control block, all of whose fields are atomic, and the mapping that it lies in, which is `Send`.
+unsafe impl Send for OwnControl {}
+
+impl OwnControl {
+    /// That of `rank`, which is below `mapping.ranks()`.
+    pub fn new(mapping: &Arc<Mapping>, rank: u32) -> OwnControl {
+        OwnControl { control: NonNull::from(mapping.control(rank)), _mapping: mapping.clone() }
+    }
+}
+
+impl Deref for OwnControl {
+    type Target = Control;
+
+    #[inline(always)]
+    fn deref(&self) -> &Control {
+        // SAFETY: it was a reference into the mapping, which lives as long as this does.
+        unsafe { self.control.as_ref() }
+    }
+}
 
 impl Mapping {
     /// Makes the segment of a job of `ranks` ranks on this host with the job's random `key`.

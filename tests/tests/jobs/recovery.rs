@@ -30,6 +30,16 @@ fn who_waits_for_a_killed_rank_gets_an_error() {
     }
 }
 
+/// As many messages as shared memory holds are on their way to the rank that is killed: in slots, in frames, announced.
+#[test]
+fn messages_on_their_way_to_a_killed_rank_keep_no_memory() {
+    for length in ["8", "1000", "4000", "16000", "200000"] {
+        let mut command = clean(prefix().join("bin/mpirun"));
+        command.args(["-n", "3", "--enable-recovery"]).arg(program("outlive_flood")).arg(length);
+        survives(command, &format!("{length} bytes"));
+    }
+}
+
 /// Windows: a rank is killed in the middle of an update, so that it holds a lock, or with updates under way.
 #[test]
 fn a_rank_that_is_killed_in_an_update_of_a_window_holds_up_nobody() {
