@@ -217,13 +217,13 @@ static double distance_from_input(const struct plan *plan)
 
 int main(int argc, char **argv)
 {
-    const struct option options[] = {
-        {"log2n", &log_n, 2, 30, "transform 2^LOG2N numbers"},
-        {"repeat", &repeat, 1, 1000000, "transforms to time"},
-        {0},
+    const struct app_flag own_flags[] = {
+        {"--log2n", APP_WHOLE, &log_n, 2, 30, "N", "transform 2^N numbers (20)"},
+        {"--repeat", APP_WHOLE, &repeat, 1, 1000000, "N", "transforms to time (5)"},
+        {NULL, APP_SWITCH, NULL, 0, 0, NULL, NULL},
     };
     read_options(&run, argc, argv,
-                 "Fast Fourier transform with BSPlib: three total exchanges. Of PROCESSES a power of two is used.", options);
+                 "Fast Fourier transform with BSPlib: three total exchanges. Of PROCESSES a power of two is used.", own_flags);
     if (run.check)
         log_n = 16, repeat = 2;
     int use = 1;

@@ -193,13 +193,13 @@ static double distance(void)
 
 int main(int argc, char **argv)
 {
-    const struct option options[] = {
-        {"n", &n, 1, 16000, "rows and columns"},
-        {"block", &width, 1, 512, "columns in a block"},
-        {0},
+    const struct app_flag own_flags[] = {
+        {"--n", APP_WHOLE, &n, 1, 16000, "N", "rows and columns (1200)"},
+        {"--block", APP_WHOLE, &width, 1, 512, "N", "columns in a block (32)"},
+        {NULL, APP_SWITCH, NULL, 0, 0, NULL, NULL},
     };
     read_options(&run, argc, argv, "LU decomposition with partial pivoting, with BSPlib: blocks of columns, broadcasts in two supersteps.",
-                 options);
+                 own_flags);
     if (run.check)
         n = 300, width = 24;
     bsp_begin(bsp_nprocs());

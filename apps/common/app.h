@@ -2,14 +2,11 @@
 #ifndef APP_H
 #define APP_H
 
+#include "arguments.h"
+
 #include <mpi.h>
 #include <stddef.h>
 #include <stdint.h>
-
-enum { APP_TEXT_SIZE = 1024 }; /* of a text argument: a path name, its end included */
-
-/* Exit codes beside 0. */
-enum { APP_WRONG = 1, APP_USAGE = 2, APP_FILE = 3, APP_MEMORY = 4 };
 
 /* Before a loop: one text, compiled for several kinds of processor; the loader takes the best. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
@@ -17,19 +14,6 @@ enum { APP_WRONG = 1, APP_USAGE = 2, APP_FILE = 3, APP_MEMORY = 4 };
 #else
 #define FOR_EACH_PROCESSOR
 #endif
-
-enum app_kind { APP_SWITCH, APP_WHOLE, APP_REAL, APP_TEXT };
-
-/* A flag. `value` is an int (switch), a long (whole), a double (real) or a char[APP_TEXT_SIZE]
- * (text) that holds the default. Arrays of flags end with a name of NULL. */
-struct app_flag {
-    const char *name;
-    enum app_kind kind;
-    void *value;
-    double least, most;
-    const char *argument; /* its name in the help */
-    const char *help;     /* with the default */
-};
 
 enum app_scaling_kind { APP_NO_SCALING, APP_STRONG, APP_WEAK };
 

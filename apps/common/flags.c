@@ -1,8 +1,7 @@
-/* Arguments: one table of flags makes the parser and the help. */
+/* How an application begins: its arguments, and what restarts say. */
 #include "app.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +11,7 @@
 
 static char scaling[APP_TEXT_SIZE];
 
-enum { COMMON = 8, HELP_COLUMN = 22 };
+enum { COMMON = 8 };
 
 static void common_flags(struct app *app, struct app_flag flags[COMMON])
 {
@@ -27,70 +26,6 @@ static void common_flags(struct app *app, struct app_flag flags[COMMON])
         {NULL, APP_SWITCH, NULL, 0, 0, NULL, NULL},
     };
     memcpy(flags, all, sizeof all);
-}
-
-static void help_on(FILE *out, const struct app_flag *flags)
-{
-    for (; flags->name; flags++) {
-        int width = fprintf(out, "  %s %s", flags->name, flags->argument ? flags->argument : "");
-        fprintf(out, "%*s%s\n", width < HELP_COLUMN ? HELP_COLUMN - width : 1, "", flags->help);
-    }
-}
-
-static void help(const struct app *app, const char *what, const struct app_flag *own,
-                 const struct app_flag *common)
-{
-    printf("%s: %s\n\nusage: mpirun -n RANKS %s [flags]\n\n", app->name, what, app->name);
-    help_on(stdout, own);
-    printf("\n");
-    help_on(stdout, common);
-    printf("  --help              this text\n");
-}
-
-static const struct app_flag *find(const struct app_flag *flags, const char *name)
-{
-    for (; flags->name; flags++)
-        if (strcmp(flags->name, name) == 0)
-            return flags;
-    return NULL;
-}
-
-/* Returns whether `text` is a number that the flag takes, and stores it. */
-static int number(const struct app *app, const struct app_flag *flag, const char *text)
-{
-    char *end = NULL;
-    errno = 0;
-    double value = strtod(text, &end);
-    int whole = flag->kind == APP_WHOLE;
-    if (errno != 0 || end == text || *end != '\0' || !(value >= flag->least && value <= flag->most) ||
-        (whole && value != floor(value))) {
-        fprintf(stderr, "%s: '%s' is no good as %s: a %s from %.10g to %.10g is needed\n", app->name,
-                text, flag->name, whole ? "whole number" : "number", flag->least, flag->most);
-        return 0;
-    }
-    if (whole)
-        *(long *)flag->value = (long)value;
-    else
-        *(double *)flag->value = value;
-    return 1;
-}
-
-static int take(const struct app *app, const struct app_flag *flag, const char *text)
-{
-    if (!text) {
-        fprintf(stderr, "%s: %s needs a value: %s %s\n", app->name, flag->name, flag->name,
-                flag->argument);
-        return 0;
-    }
-    if (flag->kind != APP_TEXT)
-        return number(app, flag, text);
-    if (*text == '\0' || strlen(text) >= APP_TEXT_SIZE) {
-        fprintf(stderr, "%s: the value of %s has %zu characters; 1 to %d are possible\n", app->name,
-                flag->name, strlen(text), APP_TEXT_SIZE - 1);
-        return 0;
-    }
-    strcpy(flag->value, text);
-    return 1;
 }
 
 static int scaling_kind(struct app *app)
@@ -111,24 +46,14 @@ static int scaling_kind(struct app *app)
 static int parse(int argc, char **argv, struct app *app, const char *what,
                  const struct app_flag *own, const struct app_flag *common)
 {
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            help(app, what, own, common);
-            return 0;
-        }
-        const struct app_flag *flag = find(own, argv[i]);
-        if (!flag)
-            flag = find(common, argv[i]);
-        if (!flag) {
-            fprintf(stderr, "%s: unknown argument '%s'; --help lists the flags\n", app->name,
-                    argv[i]);
-            return APP_USAGE;
-        }
-        if (flag->kind == APP_SWITCH)
-            *(int *)flag->value = 1;
-        else if (!take(app, flag, argv[++i]))
-            return APP_USAGE;
-    }
+    char why[2 * APP_TEXT_SIZE];
+    int status = arguments_read(argc, argv, own, common, why, sizeof why);
+    if (status == ARGUMENTS_HELP)
+        arguments_help("mpirun -n RANKS", app->name, what, own, common);
+    else if (status == APP_USAGE)
+        fprintf(stderr, "%s: %s\n", app->name, why);
+    if (status != ARGUMENTS_READ)
+        return status;
     if (app->every > 0 && *app->checkpoint == '\0') {
         fprintf(stderr, "%s: --every says when to write a checkpoint, but not where; add --checkpoint FILE\n",
                 app->name);

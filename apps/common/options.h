@@ -2,16 +2,7 @@
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
-/* Exit codes beside 0. */
-enum { WRONG = 1, USAGE = 2 };
-
-/* A whole number that the user may choose. Arrays end with a name of NULL. */
-struct option {
-    const char *name; /* --name VALUE */
-    long *value;      /* holds the default */
-    long least, most;
-    const char *help;
-};
+#include "arguments.h"
 
 struct run {
     const char *launcher, *name; /* of the usage: "bsprun -n PROCESSES", "bsp_fft" */
@@ -23,7 +14,7 @@ struct run {
 
 /* Reads the arguments in each process. Ends the process for --help and for mistakes, of which every process would
  * tell; so the first one does. */
-void read_options(struct run *run, int argc, char **argv, const char *what, const struct option *options);
+void read_options(struct run *run, int argc, char **argv, const char *what, const struct app_flag *own);
 
 /* The first process says, at most every second, how far the work is. */
 void progress(struct run *run, const char *step, long done, long total);

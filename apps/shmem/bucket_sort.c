@@ -12,7 +12,7 @@
  * The result is checked: each bucket is in order and inside its part of the range, neighbours do not overlap, and
  * number, sum and exclusive-or of all keys are what they were.
  *
- *   oshcc -O2 -o bucket_sort bucket_sort.c ../common/options.c && oshrun -n 4 ./bucket_sort --keys 1000000
+ *   oshcc -O2 -o bucket_sort bucket_sort.c ../common/options.c ../common/arguments.c && oshrun -n 4 ./bucket_sort --keys 1000000
  */
 #include "../common/options.h"
 #include "first.h"
@@ -125,11 +125,11 @@ int main(int argc, char **argv)
 {
     shmem_init();
     int me = shmem_my_pe(), n = shmem_n_pes();
-    const struct option options[] = {
-        {"keys", &keys_of_each, 1, 1L << 30, "keys of each PE"},
-        {0},
+    const struct app_flag own_flags[] = {
+        {"--keys", APP_WHOLE, &keys_of_each, 1, 1L << 30, "N", "keys of each PE (1000000)"},
+        {NULL, APP_SWITCH, NULL, 0, 0, NULL, NULL},
     };
-    read_options(&run, argc, argv, "Parallel bucket sort of 32-bit keys in OpenSHMEM.", options);
+    read_options(&run, argc, argv, "Parallel bucket sort of 32-bit keys in OpenSHMEM.", own_flags);
     size_t count = run.check ? 20000 : (size_t)keys_of_each;
     /* Keys are uniform: a bucket gets as many as a PE makes, give or take some standard deviations. */
     size_t room = count + count / 8 + 1000;
@@ -138,7 +138,7 @@ int main(int argc, char **argv)
     size_t *start = malloc(((size_t)n + 1) * sizeof *start);
     if (!bucket || !keys || !ordered || !start) {
         fprintf(stderr, "shmem_bucket_sort: PE %d has no memory for %zu keys; SHMEM_SYMMETRIC_SIZE makes the symmetric heap larger\n", me, room);
-        shmem_global_exit(WRONG);
+        shmem_global_exit(APP_MEMORY);
     }
     uint64_t state = (uint64_t)me + 1;
     for (size_t i = 0; i < count; i++)
@@ -157,7 +157,7 @@ int main(int argc, char **argv)
     double exchanged = now();
     if (!fits) {
         fprintf(stderr, "shmem_bucket_sort: a bucket has room for %zu keys only\n", room);
-        shmem_global_exit(WRONG);
+        shmem_global_exit(APP_MEMORY);
     }
     progress(&run, "step (keys are with their owners)", 1, 2);
     qsort(bucket, filled, sizeof *bucket, ascending);

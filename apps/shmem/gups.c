@@ -2,7 +2,7 @@
  * atomic exclusive-or. Doing all updates a second time brings every word back, by which the program checks itself: no
  * update may get lost.
  *
- *   oshcc -O2 -o gups gups.c ../common/options.c && oshrun -n 4 ./gups --log2words 18
+ *   oshcc -O2 -o gups gups.c ../common/options.c ../common/arguments.c && oshrun -n 4 ./gups --log2words 18
  */
 #include "../common/options.h"
 #include "first.h"
@@ -54,17 +54,17 @@ int main(int argc, char **argv)
     static uint64_t wrong, all_wrong;
     shmem_init();
     int me = shmem_my_pe(), n = shmem_n_pes();
-    const struct option options[] = {
-        {"log2words", &log_words, 1, 34, "2^LOG2WORDS words of each PE"},
-        {0},
+    const struct app_flag own_flags[] = {
+        {"--log2words", APP_WHOLE, &log_words, 1, 34, "N", "2^N words of each PE (18)"},
+        {NULL, APP_SWITCH, NULL, 0, 0, NULL, NULL},
     };
-    read_options(&run, argc, argv, "Random updates (GUPS) in OpenSHMEM: atomic exclusive-or on words of all PEs.", options);
+    read_options(&run, argc, argv, "Random updates (GUPS) in OpenSHMEM: atomic exclusive-or on words of all PEs.", own_flags);
     if (run.check)
         log_words = 12;
     uint64_t words = (uint64_t)1 << log_words, *table = shmem_malloc(words * sizeof *table);
     if (!table) {
         fprintf(stderr, "shmem_gups: PE %d has no memory for 2^%ld words; SHMEM_SYMMETRIC_SIZE makes the symmetric heap larger\n", me, log_words);
-        shmem_global_exit(WRONG);
+        shmem_global_exit(APP_MEMORY);
     }
     for (uint64_t i = 0; i < words; i++)
         table[i] = i;

@@ -3,6 +3,7 @@
 #include "sweep.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 struct place {
@@ -60,8 +61,12 @@ void partition(struct sweep *s)
     s->owner = app_memory((size_t)m->cells, sizeof *s->owner);
     /* METIS is asked by one rank for all: on other hosts it may be another version. It does not make one part. */
     int by_metis = s->p.metis && s->ranks > 1;
-    if (by_metis && s->rank == 0)
+    if (by_metis && s->rank == 0) {
         by_metis = metis_partition(m, s->ranks, s->owner);
+        if (!by_metis)
+            fprintf(stderr, "sweep: METIS could not cut %d cells into %d parts, perhaps for want of memory; recursive bisection cuts them instead\n",
+                    m->cells, s->ranks);
+    }
     MPI_Bcast(&by_metis, 1, MPI_INT, 0, s->comm);
     if (by_metis)
         MPI_Bcast(s->owner, m->cells, MPI_INT, 0, s->comm);

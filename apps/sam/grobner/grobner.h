@@ -30,11 +30,12 @@ struct view {
     const uint32_t *c;
 };
 
-/* Polynomials to reduce by. */
+/* Polynomials to reduce by. None may change while they are. */
 struct reducers {
     int count, room;
     struct view *of;
     mono *lead;
+    struct rows *rows; /* what normal_form has found out about them */
 };
 
 struct field {
@@ -54,6 +55,7 @@ mono mono_of(const int *exponents, int variables);
 int mono_exponent(mono m, int variable);
 int mono_degree(mono m);
 int mono_greater(mono a, mono b); /* degree reverse lexicographic */
+mono mono_key(mono m);            /* a number that is greater if the monomial is */
 int mono_divides(mono a, mono b); /* a divides b */
 mono mono_product(mono a, mono b);
 mono mono_lcm(mono a, mono b);
@@ -69,11 +71,14 @@ int poly_same(struct view a, struct view b);
 void poly_print(struct field k, struct view f, int variables);
 
 /* reduce.c */
-void reducers_add(struct reducers *g, struct view f);
-void reducers_free(struct reducers *g);
 void s_polynomial(struct field k, struct view f, struct view g, struct poly *s);
 /* The normal form of f, in f; of its terms after the first `done`. */
-void normal_form(struct field k, struct poly *f, const struct reducers *g, int done);
+void long_division(struct field k, struct poly *f, const struct reducers *g, int done);
+
+/* normal.c */
+void reducers_add(struct reducers *g, struct view f);
+void reducers_free(struct reducers *g);
+void normal_form(struct field k, struct poly *f, struct reducers *g, int done); /* the same, faster */
 
 /* systems.c: returns 0, or an exit code after a sentence. */
 int system_make(const struct app *app, struct field k, const char *name, long size, struct system *s);

@@ -37,10 +37,15 @@ mono mono_of(const int *exponents, int variables)
 }
 
 /* Of equal degrees the one with less of the last variable is greater. */
-int mono_greater(mono a, mono b)
+mono mono_key(mono m)
 {
     const mono others = ((mono)1 << DEGREE_AT) - 1;
-    return (a ^ others) > (b ^ others);
+    return m ^ others;
+}
+
+int mono_greater(mono a, mono b)
+{
+    return mono_key(a) > mono_key(b);
 }
 
 int mono_divides(mono a, mono b)

@@ -149,7 +149,7 @@ static void copy_poly(struct poly *f, struct view of)
 /* The tails are reduced, one task for each element. */
 static void reduce_basis(struct work *w, struct basis *b)
 {
-    struct reducers some = {0, 0, NULL, NULL};
+    struct reducers some = {0};
     int n;
     minimal(&w->known, &some);
     for (n = w->app->rank; n < some.count; n += w->app->ranks)
@@ -243,7 +243,7 @@ static void deal_needed(const struct app *app, int *number, const struct reducer
 
 long basis_wrong(struct app *app, struct field k, const struct system *s, const struct basis *b, int every)
 {
-    struct reducers g = {0, 0, NULL, NULL};
+    struct reducers g = {0};
     struct poly f = {0, 0, NULL, NULL};
     struct checked task;
     long wrong = 0;

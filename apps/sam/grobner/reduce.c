@@ -1,25 +1,7 @@
-/* S-polynomials and normal forms. */
+/* S-polynomials, and normal forms by long division: what textbooks do. */
 #include "grobner.h"
 
 #include <stdlib.h>
-
-void reducers_add(struct reducers *g, struct view f)
-{
-    if (g->count == g->room) {
-        g->room = g->room ? 2 * g->room : 64;
-        g->of = app_more_memory(g->of, (size_t)g->room, sizeof *g->of);
-        g->lead = app_more_memory(g->lead, (size_t)g->room, sizeof *g->lead);
-    }
-    g->of[g->count] = f;
-    g->lead[g->count++] = f.m[0];
-}
-
-void reducers_free(struct reducers *g)
-{
-    free(g->of);
-    free(g->lead);
-    *g = (struct reducers){0, 0, NULL, NULL};
-}
 
 /* Appends to `out` f from term `a` on, minus c times m times the terms of g after its first. */
 static void subtract(struct field k, struct view f, int a, struct view g, mono m, uint32_t c, struct poly *out)
@@ -52,9 +34,6 @@ void s_polynomial(struct field k, struct view f, struct view g, struct poly *s)
     poly_free(&raised);
 }
 
-/* Between two looks whether another rank wants something: tens of microseconds. */
-enum { STEPS = 16 };
-
 static int divisor(const struct reducers *g, mono m)
 {
     for (int n = 0; n < g->count; n++)
@@ -63,13 +42,10 @@ static int divisor(const struct reducers *g, mono m)
     return -1;
 }
 
-void normal_form(struct field k, struct poly *f, const struct reducers *g, int done)
+void long_division(struct field k, struct poly *f, const struct reducers *g, int done)
 {
     struct poly other = {0, 0, NULL, NULL};
-    /* The first `done` terms are in normal form. */
-    for (int step = 0; done < f->count; step++) {
-        if (step % STEPS == 0)
-            sam_poll();
+    while (done < f->count) { /* the first `done` terms are in normal form */
         int n = divisor(g, f->m[done]);
         if (n < 0) {
             done++;

@@ -17,7 +17,7 @@ static void keep(struct field k, struct list *l, const struct poly *f)
     memset(own, 0, sizeof *own);
     for (int t = 0; t < f->count; t++)
         poly_add_term(own, f->m[t], f->c[t]);
-    normal_form(k, own, &l->g, 0);
+    long_division(k, own, &l->g, 0);
     if (own->count == 0 || l->count == (int)(sizeof l->of / sizeof *l->of)) {
         poly_free(own);
         free(own);
@@ -31,7 +31,7 @@ static void keep(struct field k, struct list *l, const struct poly *f)
 /* By descending leads, those that no other one divides, with reduced tails. */
 static void finish(struct field k, const struct list *l, struct basis *b)
 {
-    struct reducers some = {0, 0, NULL, NULL};
+    struct reducers some = {0};
     mono bound = 0;
     for (int first = 1;; first = 0) {
         int next = -1;
@@ -53,7 +53,7 @@ static void finish(struct field k, const struct list *l, struct basis *b)
     for (int n = 0; n < some.count; n++) {
         for (int t = 0; t < some.of[n].count; t++)
             poly_add_term(&b->of[n], some.of[n].m[t], some.of[n].c[t]);
-        normal_form(k, &b->of[n], &some, 1);
+        long_division(k, &b->of[n], &some, 1);
     }
     reducers_free(&some);
 }

@@ -7,7 +7,7 @@ use crate::peers;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use std::path::PathBuf;
 
-const LONG: &str = "Build the NAS Parallel Benchmarks (NPB 3.4, MPI version) from your own copy of their \
+const LONG: &str = "Build the NAS Parallel Benchmarks (NPB 3.4 or 3.3, MPI version) from your own copy of their \
     sources with mpifort and mpicc, in a temporary folder, run them on as many ranks as each allows, and print \
     million operations a second beside the tables of 1997. Runs that do not verify themselves are \
     marked, and the exit code is 1 then. With --peers they also run on MPICH and Open MPI of the system, where \
@@ -22,7 +22,10 @@ pub fn command() -> Command {
     Command::new("npb")
         .about(super::ABOUT_NPB)
         .long_about(LONG)
-        .arg(path("npb", "DIR", "The folder NPB3.4-MPI, or the one that holds it").required(true))
+        .arg(
+            path("npb", "DIR", "The folder NPB3.4-MPI or NPB3.3-MPI, or the one that holds it")
+                .required(true),
+        )
         .arg(
             list("class", "CLASSES", "Sizes of the problems")
                 .value_parser(CLASSES)

@@ -21,6 +21,8 @@ pub struct Wrappers {
 #[derive(Debug)]
 pub struct Built {
     work: tempfile::TempDir,
+    /// Programs are compiled for a number of ranks: NPB 3.3 and older.
+    for_ranks: bool,
 }
 
 /// The folder of the MPI version: the one that was named, or the one inside of it.
@@ -36,7 +38,7 @@ pub fn sources(named: &Path) -> Result<PathBuf, BenchError> {
     let found = std::iter::once(named.to_owned()).chain(inside.filter(mpi)).find(|f| is_npb(f));
     found.ok_or_else(|| BenchError::Argument {
         token: named.display().to_string(),
-        reason: "no NPB there: expected the folder NPB3.4-MPI of NPB 3.4 (with BT, common, config and sys), or the one \
+        reason: "no NPB there: expected the folder NPB3.4-MPI of NPB 3.4, or NPB3.3-MPI of 3.3 (with BT, common, config and sys), or the one \
                  that holds it; its sources come from NASA (nas.nasa.gov/software/npb.html)"
             .into(),
     })
@@ -75,22 +77,25 @@ impl Built {
                 std::fs::write(work.path().join("config/make.def"), definitions(&wrappers))
             })
             .map_err(|e| BenchError::io(here("write into"), e))?;
-        Ok(Self { work })
+        let common = std::fs::read_to_string(sources.join("sys/make.common"))
+            .map_err(|e| BenchError::io("cannot read NPB's sys/make.common", e))?;
+        Ok(Self { work, for_ranks: is_for_ranks(&common) })
     }
 
     /// The program, compiled when it is not there yet.
-    pub fn program(&self, benchmark: &str, class: &str) -> Result<PathBuf, BenchError> {
+    pub fn program(&self, benchmark: &str, class: &str, ranks: u32) -> Result<PathBuf, BenchError> {
         let lower = benchmark.to_lowercase();
-        let program = self.work.path().join(format!("bin/{lower}.{class}.x"));
+        let end = if self.for_ranks { ranks.to_string() } else { "x".to_owned() };
+        let program = self.work.path().join(format!("bin/{lower}.{class}.{end}"));
         if !program.is_file() {
+            let mut arguments = vec![lower, format!("CLASS={class}")];
+            if self.for_ranks {
+                arguments.push(format!("NPROCS={ranks}"));
+            }
             let mut command = Command::new("make");
             // Makefiles that ask for PWD get the shell's otherwise.
-            command
-                .env("PWD", self.work.path())
-                .arg(&lower)
-                .arg(format!("CLASS={class}"))
-                .current_dir(self.work.path());
-            capture(command, &format!("make {lower} CLASS={class}"), TIME_LIMIT)?;
+            command.env("PWD", self.work.path()).args(&arguments).current_dir(self.work.path());
+            capture(command, &format!("make {}", arguments.join(" ")), TIME_LIMIT)?;
         }
         if program.is_file() {
             return Ok(program);
@@ -100,12 +105,17 @@ impl Built {
     }
 }
 
-/// `config/make.def`: wrappers, optimisation, and what gfortran from 10 on refuses of NPB 3.4 without a flag: calls of one
-/// MPI function with several types, and hexadecimal constants with X.
+/// Whether `sys/make.common` names programs by the number of ranks that they are for.
+fn is_for_ranks(make_common: &str) -> bool {
+    make_common.contains("$(CLASS).$(NPROCS)")
+}
+
+/// `config/make.def`: wrappers, optimisation, and what gfortran from 10 on refuses of NPB without a flag: calls of one
+/// MPI function with several types, and hexadecimal constants with X. NPB 3.3 calls the Fortran compiler MPIF77.
 fn definitions(wrappers: &Wrappers) -> String {
     let (fortran, c) = (wrappers.fortran.display(), wrappers.c.display());
     format!(
-        "MPIFC = {fortran}\nFLINK = $(MPIFC)\nFMPI_LIB =\nFMPI_INC =\nFFLAGS = -O3 -fallow-argument-mismatch -fallow-invalid-boz\nFLINKFLAGS = $(FFLAGS)\n\
+        "MPIFC = {fortran}\nMPIF77 = $(MPIFC)\nFLINK = $(MPIFC)\nFMPI_LIB =\nFMPI_INC =\nFFLAGS = -O3 -fallow-argument-mismatch -fallow-invalid-boz\nFLINKFLAGS = $(FFLAGS)\n\
          MPICC = {c}\nCLINK = $(MPICC)\nCMPI_LIB =\nCMPI_INC =\nCFLAGS = -O3\nCLINKFLAGS = $(CFLAGS)\nCC = cc -g\nBINDIR = ../bin\n\
          RAND = randi8\n"
     )
@@ -187,6 +197,12 @@ mod tests {
         std::fs::write(inner.join("config/make.def.template"), "").unwrap();
         assert_eq!(sources(dir.path()).unwrap(), inner);
         assert_eq!(sources(&inner).unwrap(), inner);
+    }
+
+    #[test]
+    fn programs_of_older_versions_are_for_a_number_of_ranks() {
+        assert!(is_for_ranks("PROGRAM  = $(BINDIR)/$(BENCHMARK).$(CLASS).$(NPROCS)\n"));
+        assert!(!is_for_ranks("PROGRAM  = $(BINDIR)/$(BENCHMARK).$(CLASS).x\n"));
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub struct Plan {
     pub target: Target,
     /// Where `mpifort` and `mpicc` are.
     pub bin: PathBuf,
-    /// NPB3.x-MPI, or the folder that holds it.
+    /// NPB3.4-MPI or NPB3.3-MPI, or the folder that holds it.
     pub sources: PathBuf,
     pub wanted: Vec<Wanted>,
     /// How often each, by turns.
@@ -195,7 +195,7 @@ impl Wanted {
 
 impl Candidate<'_> {
     fn run(&self, wanted: &Wanted) -> Result<Row, BenchError> {
-        let program = self.built.program(&wanted.benchmark, &wanted.class)?;
+        let program = self.built.program(&wanted.benchmark, &wanted.class, wanted.ranks)?;
         one(&self.target, &program, (&wanted.benchmark, &wanted.class), wanted.ranks)
     }
 }

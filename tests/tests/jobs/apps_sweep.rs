@@ -3,7 +3,7 @@
 use crate::apps::{
     app, checks_itself_on, makes_a_picture_and_scaling_tables, refused, restarts_with_the_same_bits,
 };
-use crate::common::{PATIENCE, run_within, succeed};
+use crate::common::{PATIENCE, clean, folder, run_within, succeed};
 
 const SHIELD: (&str, &[&str]) = ("sweep", &["--bricks", "10", "--tolerance", "0"]);
 /// A mesh so twisted that cells wait for each other in cycles, and the iteration before is part of the state.
@@ -89,6 +89,29 @@ fn sweep_is_the_same_when_metis_cuts_the_mesh() {
             assert_eq!(changes(&outcome.output), alone, "{problem:?}: {ranks} ranks");
         }
     }
+}
+
+/// A METIS that fails, as the real one does without memory: bisection cuts the mesh, which is said.
+#[test]
+fn sweep_says_that_metis_has_failed() {
+    let home = folder("no-metis");
+    let source = home.join("metis.c");
+    std::fs::write(&source, "int METIS_PartGraphKway(void) { return -3; }\n").expect("a file");
+    let failing = home.join("failing.so");
+    let mut compiler = clean("cc");
+    compiler.args(["-shared", "-fPIC", "-o"]).args([&failing, &source]);
+    succeed(compiler);
+    let problem = [SHIELD.1, &["--steps", "2", "--partition", "metis"]].concat();
+    let Some(mut command) = app(3, "sweep", &problem) else { return };
+    command.env("LD_PRELOAD", &failing);
+    let outcome = run_within(command, PATIENCE);
+    if outcome.output.contains("compiled without METIS") {
+        return hpvm_tests::skip::skipped("metis.h is missing; install libmetis-dev");
+    }
+    assert_eq!(outcome.code, Some(0), "{}", outcome.output);
+    let said = outcome.output.matches("into 3 parts").count();
+    assert_eq!(said, 1, "{}", outcome.output);
+    assert!(outcome.output.contains("recursive bisection cuts them instead"), "{}", outcome.output);
 }
 
 #[test]
