@@ -173,8 +173,7 @@ fn drive<R>(
         let Some(rank) = next else { break };
         let done = turn(&mut ranks[rank as usize])?;
         let mut net = net.borrow_mut();
-        net.end_turn(rank);
-        net.place(rank).done = done;
+        net.end_turn(rank, done);
         if let Some(error) = net.error.take() {
             return Err(error);
         }

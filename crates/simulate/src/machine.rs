@@ -36,6 +36,8 @@ pub struct Machine {
     pub processors: u32,
     /// What a processor loses when it turns to another rank.
     pub switch: Time,
+    /// For how long a rank that waits keeps its processor from others: it polls.
+    pub spin: Time,
     /// What a packet waits in each switch, where a fabric is given.
     pub hop: Time,
 }
@@ -63,6 +65,7 @@ impl Default for Machine {
             single_copy: true,
             processors: 0,
             switch: 2 * US,
+            spin: 500 * NS,
             hop: 300 * NS,
         }
     }
@@ -107,7 +110,7 @@ macro_rules! entry {
     };
 }
 
-const ENTRIES: [Entry; 16] = [
+const ENTRIES: [Entry; 17] = [
     entry!("network.latency", "from sent to there, between hosts", Time, network.latency),
     entry!("network.send", "the sender's processor, per packet", Time, network.send),
     entry!("network.receive", "the receiver's processor, per packet", Time, network.receive),
@@ -122,6 +125,7 @@ const ENTRIES: [Entry; 16] = [
     entry!("host.single-copy", "receivers may read senders' memory", Flag, single_copy),
     entry!("host.processors", "0: one for each rank", Count, processors),
     entry!("host.switch", "a processor turns to another rank", Time, switch),
+    entry!("host.spin", "a waiting rank keeps its processor", Time, spin),
     entry!("fabric.hop", "a packet in each switch", Time, hop),
     entry!("host.gap", "between two packets of a rank", Time, host.gap),
 ];

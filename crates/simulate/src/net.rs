@@ -63,9 +63,13 @@ struct Host {
 
 #[derive(Clone)]
 struct Processor {
-    free: Time,
-    /// The rank that it ran last.
+    /// The rank that it ran last, and when its last turn began.
     rank: Rank,
+    began: Time,
+    /// When that rank's work is done.
+    free: Time,
+    /// Until when the rank keeps it, though it waits.
+    kept: Time,
 }
 
 pub(crate) struct Net {
@@ -105,7 +109,7 @@ impl Net {
         };
         let places = host_of.iter().map(place).collect();
         let count = host_of.iter().max().map_or(0, |most| most + 1);
-        let idle = Processor { free: 0, rank: Rank::MAX };
+        let idle = Processor { rank: Rank::MAX, began: 0, free: 0, kept: 0 };
         let host = |_| Host {
             sends: 0,
             receives: 0,
@@ -211,26 +215,34 @@ impl Net {
             return true;
         }
         let own = host.processors.iter().position(|p| p.rank == rank && p.free <= now);
-        let earliest = || (0..host.processors.len()).min_by_key(|at| host.processors[*at].free);
+        let earliest = || (0..host.processors.len()).min_by_key(|at| host.processors[*at].kept);
         let Some(at) = own.or_else(earliest) else { return true };
-        let Processor { free, rank: last } = host.processors[at].clone();
-        if free > now {
-            self.plan(rank, free);
+        let kept = host.processors[at].kept;
+        if own.is_none() && kept > now {
+            self.plan(rank, kept);
             return false;
         }
-        let switch = if last == rank { 0 } else { self.machine.switch };
-        self.place(rank).clock = now + switch;
+        let began = if own.is_some() { now } else { now + self.machine.switch };
+        self.place(rank).clock = began;
+        let kept = if own.is_some() { kept } else { began + self.machine.spin };
         let host = self.host_of[rank as usize] as usize;
-        self.hosts[host].processors[at].rank = rank;
+        self.hosts[host].processors[at] = Processor { rank, began, free: began, kept };
         true
     }
 
-    /// The turn of `rank` has ended.
-    pub fn end_turn(&mut self, rank: Rank) {
-        let clock = self.place(rank).clock;
+    /// The turn of `rank` has ended; it is through with its script if it is `done`.
+    pub fn end_turn(&mut self, rank: Rank, done: bool) {
+        let (clock, spin) = (self.place(rank).clock, self.machine.spin);
+        self.place(rank).done = done;
         let host = &mut self.hosts[self.host_of[rank as usize] as usize];
         if let Some(processor) = host.processors.iter_mut().find(|p| p.rank == rank) {
             processor.free = clock;
+            // Who looks in vain again and again does not keep it for ever.
+            if done {
+                processor.kept = clock;
+            } else if clock > processor.began {
+                processor.kept = clock + spin;
+            }
         }
     }
 

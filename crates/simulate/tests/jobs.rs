@@ -163,6 +163,34 @@ fn ranks_that_share_processors_wait_for_each_other() {
     assert!(alone.mean() < US, "{}", alone.mean());
 }
 
+/// What a rank of the other processor posts comes while a rank still polls: it need not give its processor away for that.
+#[test]
+fn a_rank_that_waits_keeps_its_processor_for_a_while() {
+    let mean = |spin| {
+        let mut job = job(4, 1);
+        job.machine.set("host.processors", "2").expect("a count");
+        job.machine.set("host.spin", spin).expect("a time");
+        run(&job, Call::BARRIER).mean()
+    };
+    // A switch takes 2 us, and each processor has two ranks.
+    let (at_once, later) = (mean("0ns"), mean("1us"));
+    assert!(at_once >= 4 * US, "{at_once}");
+    assert!((2 * US..3 * US).contains(&later), "{later}");
+}
+
+/// Also where ranks look in vain again and again, for room in slots, at what needs the processor that they have.
+#[test]
+fn whoever_keeps_a_processor_gives_it_away_in_the_end() {
+    for (kind, bytes) in Kind::ALL.into_iter().flat_map(|(kind, _)| [8, 100_000].map(|n| (kind, n)))
+    {
+        for processors in ["1", "3"] {
+            let mut job = job(8, 1);
+            job.machine.set("host.processors", processors).expect("a count");
+            run(&job, Call::of_all(kind, bytes));
+        }
+    }
+}
+
 struct Lines(Vec<Vec<Call>>);
 
 impl Program for Lines {

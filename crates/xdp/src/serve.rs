@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 /// How long a message may take to come whole, and how long the first process is waited for, which is connected already.
 const SILENCE: Duration = Duration::from_secs(5);
-/// How long the processes of the host are waited for which have not mapped their sockets yet, since the first has asked: less than
-/// a process waits for an answer.
+/// How long the processes that are connected and have not mapped their sockets yet are waited for, since the first has asked: less
+/// than a process waits for an answer.
 const STRAGGLERS: Duration = Duration::from_secs(10);
 /// The namespace of a socket, as a descriptor.
 const SIOCGSKNS: libc::Ioctl = 0x894C;
@@ -29,6 +29,7 @@ const SIOCGSKNS: libc::Ioctl = 0x894C;
 /// # Errors
 /// The system refuses.
 pub fn serve(listener: &UnixListener) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
     let mut opened = Opened::default();
     let mut clients: Vec<Client> = Vec::new();
     loop {
@@ -37,11 +38,16 @@ pub fn serve(listener: &UnixListener) -> io::Result<()> {
             false => opened.patience(),
         };
         let streams = clients.iter().map(|client| client.stream.as_fd());
-        let ready = wait([listener.as_fd()].into_iter().chain(streams), patience)?;
-        for index in (0..clients.len()).rev().filter(|index| ready[index + 1]) {
+        let ready = wait(streams.chain([listener.as_fd()]), patience)?;
+        for index in (0..clients.len()).rev().filter(|index| ready[*index]) {
             if opened.hear(&mut clients[index]).is_err() {
                 opened.forget(&clients.swap_remove(index));
             }
+        }
+        // Whoever has asked did so after all others had connected: who still waits here is one of those.
+        let came = admit(listener, &mut clients)?;
+        if clients.is_empty() && !came {
+            return Ok(());
         }
         if opened.is_time_to_bind(&clients) {
             opened.bind();
@@ -50,14 +56,24 @@ pub fn serve(listener: &UnixListener) -> io::Result<()> {
                 let _ = opened.tell(client);
             }
         }
-        if ready[0] {
-            let (stream, _) = listener.accept()?;
-            stream.set_read_timeout(Some(SILENCE))?;
-            if hpvm_os::peer(&stream).is_ok_and(|(_, user)| user == own_user()) {
-                clients.push(Client { stream, asked: None });
-            }
-        } else if clients.is_empty() {
-            return Ok(());
+    }
+}
+
+/// Takes in everybody who has connected and is this user. Tells whether anybody has connected.
+fn admit(listener: &UnixListener, clients: &mut Vec<Client>) -> io::Result<bool> {
+    let mut came = false;
+    loop {
+        let stream = match listener.accept() {
+            Ok((stream, _)) => stream,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(came),
+            // It has gone while it waited.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+            Err(error) => return Err(error),
+        };
+        came = true;
+        stream.set_read_timeout(Some(SILENCE))?;
+        if hpvm_os::peer(&stream).is_ok_and(|(_, user)| user == own_user()) {
+            clients.push(Client { stream, asked: None });
         }
     }
 }
@@ -89,6 +105,13 @@ struct Client {
     asked: Option<Asked>,
 }
 
+impl Client {
+    /// It has mapped everything, or was refused everything and maps nothing.
+    fn is_done(&self) -> bool {
+        self.asked.as_ref().is_some_and(|asked| asked.mapped || asked.interfaces.is_empty())
+    }
+}
+
 /// What a process has asked for and got.
 struct Asked {
     local_rank: u32,
@@ -110,8 +133,6 @@ struct Opened {
     deadline: Option<Instant>,
     /// How each interface is used, once the sockets are bound.
     bound: Option<Vec<Result<(Mode, String), Refusal>>>,
-    /// Processes that have asked and gone before that.
-    gone: u32,
 }
 
 impl Opened {
@@ -196,13 +217,11 @@ impl Opened {
         queue.hand_over(request.local_rank).map_err(|error| explain(&interface.name, &error))
     }
 
-    /// All processes of the host have mapped what they were given, or have gone, or have had their time.
+    /// One has asked, so all that live are connected, and all of those have mapped what they were given, or they have had their
+    /// time.
     fn is_time_to_bind(&self, clients: &[Client]) -> bool {
         let Some(deadline) = self.deadline.filter(|_| self.bound.is_none()) else { return false };
-        let asked = clients.iter().filter_map(|client| client.asked.as_ref());
-        // Whoever was refused everything maps nothing.
-        let done = asked.filter(|asked| asked.mapped || asked.interfaces.is_empty()).count();
-        done as u32 + self.gone >= self.local_size || Instant::now() >= deadline
+        clients.iter().all(Client::is_done) || Instant::now() >= deadline
     }
 
     fn bind(&mut self) {
@@ -243,9 +262,6 @@ impl Opened {
     /// A process has gone: its port will be free.
     fn forget(&mut self, client: &Client) {
         let Some(asked) = &client.asked else { return };
-        if self.bound.is_none() {
-            self.gone += 1;
-        }
         let Some(port) = &asked.port else { return };
         for (interface, queue) in &self.queues {
             if let Ok(queue) = queue {
@@ -491,6 +507,30 @@ mod tests {
         assert!(!server.is_finished());
         drop(silent);
         server.join().unwrap().unwrap();
+    }
+
+    /// One that is slow is waited for, one that has gone is not, whether it has asked or not.
+    #[test]
+    fn sockets_are_bound_when_all_that_are_connected_have_theirs() {
+        let asked = |mapped| {
+            let (local_rank, interfaces) = (0, vec![1]);
+            Some(Asked { local_rank, port: None, _shown: None, interfaces, mapped })
+        };
+        let client = |asked| Client { stream: UnixStream::pair().unwrap().0, asked };
+        let mut opened = Opened { local_size: 4, ..Opened::default() };
+        let mut clients = vec![client(asked(true)), client(asked(false)), client(None)];
+        assert!(!opened.is_time_to_bind(&clients), "nobody has asked");
+        opened.deadline = Some(Instant::now() + STRAGGLERS);
+        for left in [3, 2] {
+            assert!(!opened.is_time_to_bind(&clients), "{left} are connected");
+            opened.forget(&clients.pop().unwrap());
+        }
+        assert!(opened.is_time_to_bind(&clients));
+        clients.push(client(None));
+        opened.deadline = Some(Instant::now());
+        assert!(opened.is_time_to_bind(&clients), "the time is over");
+        opened.bind();
+        assert!(!opened.is_time_to_bind(&clients), "they are bound");
     }
 
     /// Otherwise its user could go on to receive at a port that is another's.

@@ -196,6 +196,29 @@ fn a_rank_that_dies_does_not_disturb_the_others() {
     }
 }
 
+/// The others of its host begin without it at once: they wait for a slow one only. More than one try, since a machine can
+/// be slow, too.
+#[test]
+fn a_rank_that_is_killed_before_it_asks_holds_up_nobody() {
+    let Some(hosts) = hosts(2, &[]) else { return };
+    let [one, other] = [1, 2].map(|host| hosts.name(host));
+    for call in ["connect", "sendmsg"] {
+        let mut tries = (0..3).map(|_| {
+            let mut command = hosts.command(1, prefix().join("bin/mpirun"));
+            command.args(["-n", "3", "-H", &format!("{one},{one},{other}"), "--enable-recovery"]);
+            command.args(["--lane", "xdp", "--launch-agent"]).arg(Hosts::agent());
+            command.arg(program("xdp_killed")).arg(call);
+            let outcome = run_within(command, LIMIT);
+            let output = outcome.output;
+            assert_eq!(outcome.code, Some(137), "{call}: {output}");
+            let begun = |rank| output.contains(&format!("rank {rank} has seen it and has begun"));
+            assert!(begun(0) && begun(2), "{call}: {output}");
+            !output.contains("late")
+        });
+        assert!(tries.any(|at_once| at_once), "{call}: the others waited for it each time");
+    }
+}
+
 /// Ranks, or the helper, killed at random moments: the job ends, or goes on where only the helper was hit, and the kernel
 /// holds nothing of it.
 #[test]

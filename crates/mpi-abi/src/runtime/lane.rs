@@ -34,6 +34,13 @@ pub enum Past {
     Helper { must: bool, helper: Option<XdpHelper>, first: u32 },
 }
 
+/// The same, once the first rank has told.
+pub enum Joined {
+    Unwanted,
+    Refused(Why),
+    Helper { must: bool, helper: XdpHelper },
+}
+
 /// An error that names the host and the variable.
 pub fn named(why: &str, lane: &str) -> Error {
     network(format!("on host {}: {why} (HPVM_LANE is {lane})", host_name()))
@@ -108,23 +115,19 @@ impl Past {
         }
         match helper {
             Ok(helper) => Ok(Past::Helper { must, helper, first }),
-            Err(refusal) if must => Err(named(&refusal.text, "xdp")),
-            Err(refusal) => Ok(Past::Refused(refusal.why)),
+            Err(refusal) => refused(must, refusal).map(Past::Refused),
         }
     }
 
-    /// Lets datagrams pass the kernel. To be called when all ranks have met. `local`: among the ranks of this host, and how
-    /// many they are.
+    /// Connects to the helper. To be called when the first rank of this host has told of it, and before the ranks meet for the last
+    /// time: the helper takes whoever is not connected when the first one asks for dead, and whose connection ends as well.
     ///
     /// # Errors
-    /// They must and can't.
-    pub fn pass(self, m: &mut Client, opened: &mut Opened, local: (u32, u32)) -> Result<()> {
+    /// It must be there and is not.
+    pub fn join(self, m: &mut Client) -> Result<Joined> {
         let (must, helper, first) = match self {
-            Past::Unwanted => return Ok(()),
-            Past::Refused(why) => {
-                opened.set_why_udp(why);
-                return Ok(());
-            }
+            Past::Unwanted => return Ok(Joined::Unwanted),
+            Past::Refused(why) => return Ok(Joined::Refused(why)),
             Past::Helper { must, helper, first } => (must, helper, first),
         };
         let helper = match helper {
@@ -137,17 +140,35 @@ impl Past {
                 }),
             },
         };
-        let in_any_mode = must;
-        let passed = helper.and_then(|helper| {
-            opened.pass_kernel(PastKernelSettings { helper, local, in_any_mode })
-        });
-        match passed {
-            Ok(()) => Ok(()),
-            Err(refusal) if must => Err(named(&refusal.text, "xdp")),
-            Err(refusal) => {
-                opened.set_why_udp(refusal.why);
-                Ok(())
+        match helper {
+            Ok(helper) => Ok(Joined::Helper { must, helper }),
+            Err(refusal) => refused(must, refusal).map(Joined::Refused),
+        }
+    }
+}
+
+/// What follows when datagrams can't pass the kernel.
+fn refused(must: bool, refusal: Refusal) -> Result<Why> {
+    if must { Err(named(&refusal.text, "xdp")) } else { Ok(refusal.why) }
+}
+
+impl Joined {
+    /// Lets datagrams pass the kernel. To be called when all ranks have met. `local`: among the ranks of this host, and how
+    /// many they are.
+    ///
+    /// # Errors
+    /// They must and can't.
+    pub fn pass(self, opened: &mut Opened, local: (u32, u32)) -> Result<()> {
+        match self {
+            Joined::Unwanted => {}
+            Joined::Refused(why) => opened.set_why_udp(why),
+            Joined::Helper { must, helper } => {
+                let settings = PastKernelSettings { helper, local, in_any_mode: must };
+                if let Err(refusal) = opened.pass_kernel(settings) {
+                    opened.set_why_udp(refused(must, refusal)?);
+                }
             }
         }
+        Ok(())
     }
 }

@@ -52,11 +52,13 @@ pub fn connect(job: &mut Job, chosen: &Chosen) -> Result<(Mux, Vec<u16>)> {
         false => Some(announce(job, &mut m, &ranks)?),
     };
     let mapping = meet(job, &mut m, &ranks, chosen)?;
-    let shm = attach(mapping, local as u32, Some(&mut m))?;
     let Some((mut opened, secret, far, past)) = opened else {
+        let shm = attach(mapping, local as u32, Some(&mut m))?;
         return Ok((Mux::single_host(shm), Vec::new()));
     };
-    past.pass(&mut m, &mut opened, (local as u32, ranks.len() as u32))?;
+    let past = past.join(&mut m)?;
+    let shm = attach(mapping, local as u32, Some(&mut m))?;
+    past.pass(&mut opened, (local as u32, ranks.len() as u32))?;
     let key = match secret {
         Some(key) => key,
         None => secret_of(&mut m)?.ok_or_else(|| network(format!("no {SECRET_KEY} is known")))?,
