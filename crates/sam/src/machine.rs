@@ -6,6 +6,7 @@ use crate::content::{Buffer, Content, ContentType, unpacked};
 use crate::directory::Directory;
 use crate::message::{Head, Kind, Outgoing, Rank};
 use crate::name::Names;
+use crate::store::Store;
 use crate::tasks::Tasks;
 use crate::values::{Role, Value};
 use crate::{Fault, Name};
@@ -24,6 +25,9 @@ pub struct Settings {
 
 /// Room for a working set, and little beside the memory of a machine.
 const CACHE: usize = 256 << 20;
+
+/// Memory of contents that are gone is kept for others up to this part of the cache.
+const KEPT: usize = 4;
 
 impl Default for Settings {
     fn default() -> Settings {
@@ -83,6 +87,7 @@ pub struct Machine {
     pub(crate) directory: Directory,
     pub(crate) cache: Cache,
     pub(crate) tasks: Tasks,
+    pub(crate) store: Store,
     types: Vec<Rc<dyn ContentType>>,
     out: VecDeque<Outgoing>,
     /// Messages to this rank itself.
@@ -96,6 +101,8 @@ pub struct Machine {
 
 impl Machine {
     pub fn new(me: Rank, ranks: u32, settings: Settings) -> Machine {
+        let store = Store::default();
+        store.set_limit(settings.cache / KEPT);
         Machine {
             me,
             ranks,
@@ -106,6 +113,7 @@ impl Machine {
             directory: Directory::default(),
             cache: Cache::new(settings.cache),
             tasks: Tasks::new(me, ranks),
+            store,
             types: Vec::new(),
             out: VecDeque::new(),
             own: VecDeque::new(),
@@ -152,6 +160,12 @@ impl Machine {
     pub fn set_cache(&mut self, bytes: usize) {
         self.cache.set_limit(bytes);
         self.make_room(0);
+        self.store.set_limit(bytes / KEPT);
+    }
+
+    /// Where memory of contents comes from.
+    pub fn store(&self) -> &Store {
+        &self.store
     }
 
     /// Adds a type of contents; its number. All ranks register the same types in the same order.
@@ -236,7 +250,7 @@ impl Machine {
         }
         let mut packed = None;
         if let Some(content) = content {
-            let (number, bytes) = content.packed()?;
+            let (number, bytes) = content.packed(&self.store)?;
             head.content_type = number;
             head.len = bytes.len() as u64;
             self.counters.bytes += head.len;

@@ -1,7 +1,7 @@
 //! Values: written once, then read anywhere.
 
 use crate::cache::Copied;
-use crate::content::{Buffer, Content, Object};
+use crate::content::{Content, Object};
 use crate::machine::{Machine, WANTED};
 use crate::message::{Head, Kind, Rank};
 use crate::{Fault, Name};
@@ -73,7 +73,7 @@ impl Machine {
     /// # Errors
     /// The name is in use, or there is no memory.
     pub fn value_begin(&mut self, name: Name, len: usize) -> Result<*mut u8, Fault> {
-        let content = Content::Bytes(Rc::new(Buffer::new(len)?));
+        let content = Content::Bytes(Rc::new(self.store.zeroed(len)?));
         let (at, _) = content.place();
         self.insert_written(name, content)?;
         Ok(at)
@@ -324,7 +324,7 @@ impl Machine {
         }
         let Some(content) = content.take() else { return Ok(None) };
         self.retire(old, self.me)?;
-        let content = content.into_unique()?;
+        let content = content.into_unique(&self.store)?;
         let place = content.place();
         self.insert_written(new, content)?;
         self.settle()?;
