@@ -224,11 +224,14 @@ impl Machine {
     }
 
     fn end_spent(&mut self) {
-        for (name, reader) in std::mem::take(&mut self.spent) {
+        let mut at = 0;
+        while let Some((name, reader)) = self.spent.get(at).copied() {
+            at += 1;
             if let Err(fault) = self.retire(name, reader).and_then(|()| self.settle()) {
                 self.late.get_or_insert(fault);
             }
         }
+        self.spent.clear();
     }
 
     /// A message without a content for the home of a name.
@@ -259,6 +262,12 @@ impl Machine {
         self.counters.messages += 1;
         self.out.push_back(Outgoing { to, head, content: packed });
         Ok(())
+    }
+
+    /// Whether this rank has sent nothing to itself that it has not handled.
+    #[inline(always)]
+    pub(crate) fn has_no_own(&self) -> bool {
+        self.own.is_empty()
     }
 
     /// Handles what this rank has sent to itself. The end of every event.
@@ -316,7 +325,7 @@ impl Machine {
             return Err(self.absurd(from, head, "names a rank that does not exist"));
         }
         let by_home = matches!(head.kind, Kind::Supply | Kind::Pass | Kind::Show | Kind::Retire);
-        if by_home && from != self.home_of(name)? {
+        if by_home && from != self.me && from != self.home_of(name)? {
             return Err(self.absurd(from, head, "is the home's to send"));
         }
         match (head.kind, content) {
@@ -328,7 +337,7 @@ impl Machine {
             (Kind::Accumulator, _) => self.home_accumulator(from, name),
             (Kind::Acquire, _) => self.home_acquire(from, name),
             (Kind::Glance, _) => self.home_glance(from, name),
-            (Kind::Supply, _) => self.supply(from, head),
+            (Kind::Supply, _) => self.supply(from, name, head.rank, head.a != 0),
             (Kind::Value, Some(content)) => self.value_came(from, head, content),
             (Kind::Freed, _) => self.freed(from, name),
             (Kind::Used, _) => self.used(from, name, head.a, head.b != 0),
