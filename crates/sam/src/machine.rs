@@ -27,7 +27,7 @@ pub struct Settings {
 const CACHE: usize = 256 << 20;
 
 /// Memory of contents that are gone is kept for others up to this part of the cache.
-const KEPT: usize = 4;
+const CACHE_PER_KEPT: usize = 4;
 
 impl Default for Settings {
     fn default() -> Settings {
@@ -102,7 +102,7 @@ pub struct Machine {
 impl Machine {
     pub fn new(me: Rank, ranks: u32, settings: Settings) -> Machine {
         let store = Store::default();
-        store.set_limit(settings.cache / KEPT);
+        store.set_limit(settings.cache / CACHE_PER_KEPT);
         Machine {
             me,
             ranks,
@@ -160,7 +160,7 @@ impl Machine {
     pub fn set_cache(&mut self, bytes: usize) {
         self.cache.set_limit(bytes);
         self.make_room(0);
-        self.store.set_limit(bytes / KEPT);
+        self.store.set_limit(bytes / CACHE_PER_KEPT);
     }
 
     /// Where memory of contents comes from.

@@ -13,10 +13,10 @@ const ALIGNMENT: usize = 64;
 /// What every allocation has. More of an allocator takes it several times as long, so there are some bytes more instead.
 const GIVEN: usize = 16;
 
-/// Blocks of more than 64 MiB are not kept.
-const LARGEST: usize = 20;
+/// Of lengths of blocks that are kept, in lines: up to 64 MiB.
+const OCTAVES: usize = 20;
 /// Blocks of four lengths for each doubling, from lines on.
-const CLASSES: usize = 4 * (LARGEST - 1);
+const CLASSES: usize = 4 * (OCTAVES - 1);
 
 /// Where memory of contents comes from and goes to: one for each machine and its carrier.
 #[derive(Clone)]
