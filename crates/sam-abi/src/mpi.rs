@@ -9,7 +9,7 @@ use hpvm_abi::Entries;
 use hpvm_abi::constants::*;
 use hpvm_abi::models::{NOTHING, SAM, error_of};
 use hpvm_model::models;
-use hpvm_sam::{Buffer, Carrier, Fault, Head, Incoming, Outgoing};
+use hpvm_sam::{Buffer, Carrier, Fault, Head, Incoming, Outgoing, Store};
 use std::rc::Rc;
 
 unsafe extern "C" {
@@ -167,18 +167,23 @@ impl Mpi {
     }
 
     /// Waits for a message, or until `other` may be done, if it is a request.
-    fn wait(&mut self, other: &[MPI_Request]) -> Result<Option<Incoming>, Fault> {
+    fn wait(&mut self, other: &[MPI_Request], store: &Store) -> Result<Option<Incoming>, Fault> {
         let mut from = 0;
         // SAFETY: room for the longest packet; requests of ours.
         let length = unsafe {
             let (place, all) = (self.came.as_mut_ptr(), other.as_ptr());
             (models().wait)(SAM, place, &mut from, all, other.len(), 1)
         };
-        self.taken(length, from)
+        self.taken(length, from, store)
     }
 
     /// What lies where messages arrive, and its content, if a call has brought something.
-    fn taken(&mut self, length: isize, from: u32) -> Result<Option<Incoming>, Fault> {
+    fn taken(
+        &mut self,
+        length: isize,
+        from: u32,
+        store: &Store,
+    ) -> Result<Option<Incoming>, Fault> {
         let Ok(len) = usize::try_from(length) else {
             return if length < NOTHING { Err(failed(error_of(length))) } else { Ok(None) };
         };
@@ -190,9 +195,9 @@ impl Mpi {
         let content = if !head.kind.carries() {
             None
         } else if here as u64 == head.len {
-            Some(Buffer::copied(rest)?)
+            Some(store.copied(rest)?)
         } else if here == 0 {
-            Some(self.content(from as c_int, &head)?)
+            Some(self.content(from as c_int, &head, store)?)
         } else {
             let text = format!("{here} bytes of {} from rank {from}", head.len);
             return Err(Fault::new(text));
@@ -201,14 +206,15 @@ impl Mpi {
     }
 
     /// The message with the content, which was sent together with the head.
-    fn content(&self, from: c_int, head: &Head) -> Result<Buffer, Fault> {
+    fn content(&self, from: c_int, head: &Head, store: &Store) -> Result<Buffer, Fault> {
         let len = usize::try_from(head.len).map_err(|_| Fault::no_memory(usize::MAX))?;
-        let mut buffer = Buffer::new(len)?;
+        // SAFETY: the message has as many bytes, or the buffer is read by nobody.
+        let buffer = unsafe { store.unwritten(len)? };
         let mut status = MPI_Status::default();
         // SAFETY: the buffer has as many bytes.
         checked(unsafe {
             (entries().standard.MPI_Recv_c)(
-                buffer.bytes_mut().as_mut_ptr().cast(),
+                buffer.address().cast(),
                 len as MPI_Count,
                 MPI_BYTE,
                 from,
@@ -235,10 +241,14 @@ impl Mpi {
     }
 
     /// Waits for a message, or for `other` to be done. None: it is, and its handle is null.
-    pub fn receive_or(&mut self, other: &mut MPI_Request) -> Result<Option<Incoming>, Fault> {
+    pub fn receive_or(
+        &mut self,
+        other: &mut MPI_Request,
+        store: &Store,
+    ) -> Result<Option<Incoming>, Fault> {
         self.look_back()?;
         loop {
-            if let Some(incoming) = self.wait(core::slice::from_ref(other))? {
+            if let Some(incoming) = self.wait(core::slice::from_ref(other), store)? {
                 return Ok(Some(incoming));
             }
             let mut done = 0;
@@ -267,7 +277,7 @@ impl Mpi {
             )
         })?;
         while self.received.iter().zip(&coming).any(|(received, sent)| received < sent) {
-            self.wait(&[])?;
+            self.wait(&[], &Store::default())?;
         }
         for (request, _) in &mut self.under_way {
             // SAFETY: our request, whose memory is held.
@@ -302,15 +312,15 @@ impl Carrier for Mpi {
         }
     }
 
-    fn receive(&mut self, wait: bool) -> Result<Option<Incoming>, Fault> {
+    fn receive(&mut self, wait: bool, store: &Store) -> Result<Option<Incoming>, Fault> {
         self.look_back()?;
         if wait {
-            return self.wait(&[]);
+            return self.wait(&[], store);
         }
         let mut from = 0;
         // SAFETY: room for the longest packet; the place is ours.
         let length = unsafe { (models().take)(SAM, self.came.as_mut_ptr(), &mut from) };
-        self.taken(length, from)
+        self.taken(length, from, store)
     }
 
     fn backlog(&self) -> usize {

@@ -5,7 +5,7 @@
 //! that updates again and again sends nothing, and each rank has at most one successor to remember.
 
 use crate::cache::Copied;
-use crate::content::{Buffer, Content};
+use crate::content::Content;
 use crate::machine::Machine;
 use crate::message::{Head, Kind, Rank};
 use crate::values::{LIFETIME, Role};
@@ -79,7 +79,7 @@ impl Machine {
     /// # Errors
     /// The name is in use, or there is no memory.
     pub fn accumulator_begin(&mut self, name: Name, len: usize) -> Result<*mut u8, Fault> {
-        let content = Content::Bytes(Rc::new(Buffer::new(len)?));
+        let content = Content::Bytes(Rc::new(self.store.zeroed(len)?));
         if let Some(value) = self.values.get(&name)
             && !matches!(value.role, Role::Wanted { .. })
         {
@@ -111,7 +111,7 @@ impl Machine {
         }
         if let Some(content) = entry.content.take() {
             // Who reads a snapshot, or is being sent one, keeps it.
-            let content = content.into_unique()?;
+            let content = content.into_unique(&self.store)?;
             let place = content.place();
             entry.content = Some(content);
             (entry.updating, entry.granted) = (true, false);

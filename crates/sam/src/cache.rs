@@ -48,6 +48,11 @@ impl Cache {
         self.bytes.saturating_add(weight) > self.limit
     }
 
+    /// Names of copies that are gone are not most of the names.
+    fn is_tidy(&self) -> bool {
+        self.clock.len() <= 2 * self.copies + 64
+    }
+
     pub fn added(&mut self, name: Name, copied: Copied, weight: usize) {
         self.bytes += weight;
         self.copies += 1;
@@ -69,7 +74,16 @@ impl Cache {
 
 impl Machine {
     /// Throws copies away until `weight` more bytes are within the limit; false if what is in use leaves no room.
+    #[inline]
     pub(crate) fn make_room(&mut self, weight: usize) -> bool {
+        if !self.cache.lacks(weight) && self.cache.is_tidy() {
+            return true;
+        }
+        self.make_room_slowly(weight)
+    }
+
+    #[cold]
+    fn make_room_slowly(&mut self, weight: usize) -> bool {
         self.tidy_clock();
         let mut looks = 2 * self.cache.clock.len();
         while self.cache.lacks(weight) {
@@ -118,7 +132,7 @@ impl Machine {
 
     /// Forgets names of copies that are gone, when they are most of the names.
     fn tidy_clock(&mut self) {
-        if self.cache.clock.len() <= 2 * self.cache.copies + 64 {
+        if self.cache.is_tidy() {
             return;
         }
         let mut clock = std::mem::take(&mut self.cache.clock);

@@ -3,6 +3,7 @@
 use crate::Fault;
 use crate::content::Buffer;
 use crate::message::{Head, Outgoing, Rank};
+use crate::store::Store;
 
 pub struct Incoming {
     pub from: Rank,
@@ -19,11 +20,11 @@ pub trait Carrier {
     /// The receiver, or the network, is gone.
     fn send(&mut self, message: Outgoing) -> Result<(), Fault>;
 
-    /// The next message; with `wait` blocks until there is one.
+    /// The next message, whose content is of `store`; with `wait` blocks until there is one.
     ///
     /// # Errors
     /// As for `send`; or what came is no message.
-    fn receive(&mut self, wait: bool) -> Result<Option<Incoming>, Fault>;
+    fn receive(&mut self, wait: bool, store: &Store) -> Result<Option<Incoming>, Fault>;
 
     /// Messages taken over whose memory is still needed.
     fn backlog(&self) -> usize;

@@ -1,53 +1,22 @@
 //! What a shared object holds: bytes, or a structure of the program that is packed where it travels.
 
 use crate::Fault;
-use core::ptr::NonNull;
-use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
+use crate::store::{Place, Store};
 use std::rc::Rc;
 
-/// Contents begin at a cache line, so that every type of a program may lie there.
-const ALIGNMENT: usize = 64;
-/// What every allocation has. More of an allocator takes it several times as long, so there are some bytes more instead.
-const GIVEN: usize = 16;
-
-/// Owned bytes, zero at first.
+/// Owned bytes, in memory of a [`Store`].
 pub struct Buffer {
-    /// As it was allocated.
-    block: NonNull<u8>,
-    /// The first [`ALIGNMENT`] in it.
-    memory: NonNull<u8>,
+    place: Place,
     len: usize,
+    store: Store,
 }
 
 impl Buffer {
-    /// # Errors
-    /// There is no memory.
-    pub fn new(len: usize) -> Result<Buffer, Fault> {
-        // SAFETY: the layout has a size above 0.
-        Buffer::made(len, |layout| unsafe { alloc_zeroed(layout) })
-    }
-
-    /// # Errors
-    /// There is no memory.
-    pub fn copied(bytes: &[u8]) -> Result<Buffer, Fault> {
-        // SAFETY: as in `new`; the bytes are written before anybody reads them.
-        let buffer = Buffer::made(bytes.len(), |layout| unsafe { alloc(layout) })?;
-        // SAFETY: memory of ours of as many bytes.
-        unsafe { buffer.memory.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) };
-        Ok(buffer)
-    }
-
-    fn made(len: usize, allocate: impl FnOnce(Layout) -> *mut u8) -> Result<Buffer, Fault> {
-        let layout = Buffer::layout(len).ok_or_else(|| Fault::no_memory(len))?;
-        let block = NonNull::new(allocate(layout)).ok_or_else(|| Fault::no_memory(len))?;
-        let skip = block.addr().get().wrapping_neg() & (ALIGNMENT - 1);
-        // SAFETY: the block has as many bytes more than `len`.
-        Ok(Buffer { block, memory: unsafe { block.add(skip) }, len })
-    }
-
-    fn layout(len: usize) -> Option<Layout> {
-        let bytes = len.max(1).checked_add(ALIGNMENT - GIVEN)?;
-        Layout::from_size_align(bytes, GIVEN).ok()
+    /// # Safety
+    /// The place is of the store, has room for `len` bytes, and is nobody else's.
+    #[inline(always)]
+    pub(crate) unsafe fn new(place: Place, len: usize, store: Store) -> Buffer {
+        Buffer { place, len, store }
     }
 
     pub fn len(&self) -> usize {
@@ -60,26 +29,24 @@ impl Buffer {
 
     #[inline(always)]
     pub fn address(&self) -> *mut u8 {
-        self.memory.as_ptr()
+        self.place.first.as_ptr()
     }
 
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: our memory of `len` initialized bytes.
-        unsafe { core::slice::from_raw_parts(self.memory.as_ptr(), self.len) }
+        unsafe { core::slice::from_raw_parts(self.place.first.as_ptr(), self.len) }
     }
 
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as above, and nobody else has a reference.
-        unsafe { core::slice::from_raw_parts_mut(self.memory.as_ptr(), self.len) }
+        unsafe { core::slice::from_raw_parts_mut(self.place.first.as_ptr(), self.len) }
     }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        if let Some(layout) = Buffer::layout(self.len) {
-            // SAFETY: `made` got the block with this layout.
-            unsafe { dealloc(self.block.as_ptr(), layout) };
-        }
+        // SAFETY: a block of the store for this length, which is used no more.
+        unsafe { self.store.take_back(self.place, self.len) };
     }
 }
 
@@ -142,11 +109,11 @@ impl Content {
     ///
     /// # Errors
     /// There is no memory.
-    pub fn packed(&self) -> Result<(u16, Rc<Buffer>), Fault> {
+    pub fn packed(&self, store: &Store) -> Result<(u16, Rc<Buffer>), Fault> {
         match self {
             Content::Bytes(buffer) => Ok((0, buffer.clone())),
             Content::Object(object) => {
-                let mut buffer = Buffer::new(object.kind.packed_len(object.address))?;
+                let mut buffer = store.zeroed(object.kind.packed_len(object.address))?;
                 object.kind.pack(object.address, buffer.bytes_mut());
                 Ok((object.number, Rc::new(buffer)))
             }
@@ -157,13 +124,13 @@ impl Content {
     ///
     /// # Errors
     /// There is no memory, or the type does not understand what it has packed.
-    pub fn into_unique(self) -> Result<Content, Fault> {
+    pub fn into_unique(self, store: &Store) -> Result<Content, Fault> {
         match &self {
             Content::Bytes(buffer) if Rc::strong_count(buffer) > 1 => {
-                Ok(Content::Bytes(Rc::new(Buffer::copied(buffer.bytes())?)))
+                Ok(Content::Bytes(Rc::new(store.copied(buffer.bytes())?)))
             }
             Content::Object(object) if Rc::strong_count(object) > 1 => {
-                let (number, packed) = self.packed()?;
+                let (number, packed) = self.packed(store)?;
                 let copy = unpacked(&object.kind, number, packed.bytes())?;
                 Ok(Content::Object(Rc::new(copy)))
             }

@@ -157,12 +157,18 @@ impl Machine {
     }
 
     pub(crate) fn home_fetch(&mut self, from: Rank, name: Name, waits: bool) -> Result<(), Fault> {
+        // Most values are there when they are wanted. An entry is at the home only.
+        let entry = self.directory.entries.get(&name);
+        if let Some(Entry { object: Some(Object::Value { owner }), .. }) = entry {
+            return match *owner {
+                // Nothing is before it among what this rank has sent to itself.
+                me if me == self.me && self.has_no_own() => self.supply(me, name, from, waits),
+                owner => self.ask_owner(owner, name, from, waits),
+            };
+        }
         let Some(entry) = self.living(from, name)? else {
             return self.post(from, Head::new(Kind::Freed, name), None);
         };
-        if let Some(Object::Value { owner }) = entry.object {
-            return self.ask_owner(owner, name, from, waits);
-        }
         if entry.readers.iter().any(|(reader, _)| *reader == from) {
             return Err(Machine::asked_twice(from, name));
         }

@@ -26,6 +26,7 @@ mod machine;
 mod message;
 mod name;
 mod node;
+mod store;
 mod tasks;
 mod values;
 
@@ -37,4 +38,5 @@ pub use machine::{Census, Counters, Home, Machine, Settings};
 pub use message::{Head, Kind, Outgoing, Rank};
 pub use name::Name;
 pub use node::Node;
+pub use store::Store;
 pub use tasks::Next;

@@ -6,6 +6,7 @@ use crate::content::{Buffer, Content, ContentType, unpacked};
 use crate::directory::Directory;
 use crate::message::{Head, Kind, Outgoing, Rank};
 use crate::name::Names;
+use crate::store::Store;
 use crate::tasks::Tasks;
 use crate::values::{Role, Value};
 use crate::{Fault, Name};
@@ -24,6 +25,9 @@ pub struct Settings {
 
 /// Room for a working set, and little beside the memory of a machine.
 const CACHE: usize = 256 << 20;
+
+/// Memory of contents that are gone is kept for others up to this part of the cache.
+const CACHE_PER_KEPT: usize = 4;
 
 impl Default for Settings {
     fn default() -> Settings {
@@ -83,6 +87,7 @@ pub struct Machine {
     pub(crate) directory: Directory,
     pub(crate) cache: Cache,
     pub(crate) tasks: Tasks,
+    pub(crate) store: Store,
     types: Vec<Rc<dyn ContentType>>,
     out: VecDeque<Outgoing>,
     /// Messages to this rank itself.
@@ -96,6 +101,8 @@ pub struct Machine {
 
 impl Machine {
     pub fn new(me: Rank, ranks: u32, settings: Settings) -> Machine {
+        let store = Store::default();
+        store.set_limit(settings.cache / CACHE_PER_KEPT);
         Machine {
             me,
             ranks,
@@ -106,6 +113,7 @@ impl Machine {
             directory: Directory::default(),
             cache: Cache::new(settings.cache),
             tasks: Tasks::new(me, ranks),
+            store,
             types: Vec::new(),
             out: VecDeque::new(),
             own: VecDeque::new(),
@@ -152,6 +160,12 @@ impl Machine {
     pub fn set_cache(&mut self, bytes: usize) {
         self.cache.set_limit(bytes);
         self.make_room(0);
+        self.store.set_limit(bytes / CACHE_PER_KEPT);
+    }
+
+    /// Where memory of contents comes from.
+    pub fn store(&self) -> &Store {
+        &self.store
     }
 
     /// Adds a type of contents; its number. All ranks register the same types in the same order.
@@ -210,11 +224,14 @@ impl Machine {
     }
 
     fn end_spent(&mut self) {
-        for (name, reader) in std::mem::take(&mut self.spent) {
+        let mut at = 0;
+        while let Some((name, reader)) = self.spent.get(at).copied() {
+            at += 1;
             if let Err(fault) = self.retire(name, reader).and_then(|()| self.settle()) {
                 self.late.get_or_insert(fault);
             }
         }
+        self.spent.clear();
     }
 
     /// A message without a content for the home of a name.
@@ -236,7 +253,7 @@ impl Machine {
         }
         let mut packed = None;
         if let Some(content) = content {
-            let (number, bytes) = content.packed()?;
+            let (number, bytes) = content.packed(&self.store)?;
             head.content_type = number;
             head.len = bytes.len() as u64;
             self.counters.bytes += head.len;
@@ -245,6 +262,12 @@ impl Machine {
         self.counters.messages += 1;
         self.out.push_back(Outgoing { to, head, content: packed });
         Ok(())
+    }
+
+    /// Whether this rank has sent nothing to itself that it has not handled.
+    #[inline(always)]
+    pub(crate) fn has_no_own(&self) -> bool {
+        self.own.is_empty()
     }
 
     /// Handles what this rank has sent to itself. The end of every event.
@@ -302,7 +325,7 @@ impl Machine {
             return Err(self.absurd(from, head, "names a rank that does not exist"));
         }
         let by_home = matches!(head.kind, Kind::Supply | Kind::Pass | Kind::Show | Kind::Retire);
-        if by_home && from != self.home_of(name)? {
+        if by_home && from != self.me && from != self.home_of(name)? {
             return Err(self.absurd(from, head, "is the home's to send"));
         }
         match (head.kind, content) {
@@ -314,7 +337,7 @@ impl Machine {
             (Kind::Accumulator, _) => self.home_accumulator(from, name),
             (Kind::Acquire, _) => self.home_acquire(from, name),
             (Kind::Glance, _) => self.home_glance(from, name),
-            (Kind::Supply, _) => self.supply(from, head),
+            (Kind::Supply, _) => self.supply(from, name, head.rank, head.a != 0),
             (Kind::Value, Some(content)) => self.value_came(from, head, content),
             (Kind::Freed, _) => self.freed(from, name),
             (Kind::Used, _) => self.used(from, name, head.a, head.b != 0),

@@ -59,7 +59,9 @@ impl<C: Carrier> Node<C> {
 
     /// Handles one message, if there is one, or with `wait` when there is one.
     fn take(&mut self, wait: bool) -> Result<bool, Fault> {
-        let Some(incoming) = self.carrier.receive(wait)? else { return Ok(false) };
+        let Some(incoming) = self.carrier.receive(wait, self.machine.store())? else {
+            return Ok(false);
+        };
         self.handle(incoming)?;
         Ok(true)
     }

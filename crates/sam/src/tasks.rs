@@ -6,7 +6,7 @@
 
 use crate::Fault;
 use crate::Name;
-use crate::content::{Buffer, Content};
+use crate::content::Content;
 use crate::machine::Machine;
 use crate::message::{Head, Kind, Rank};
 use std::collections::VecDeque;
@@ -139,7 +139,7 @@ impl Machine {
         while let Some((thief, task)) = self.tasks.thief() {
             self.tasks.balance += 1;
             let a = self.tasks.phase;
-            let content = Content::Bytes(Rc::new(Buffer::copied(&task)?));
+            let content = Content::Bytes(Rc::new(self.store.copied(&task)?));
             self.post(thief, Head { a, ..Head::new(Kind::Give, NAMELESS) }, Some(content))?;
         }
         Ok(())

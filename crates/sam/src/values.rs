@@ -1,11 +1,12 @@
 //! Values: written once, then read anywhere.
 
 use crate::cache::Copied;
-use crate::content::{Buffer, Content, Object};
+use crate::content::{Content, Object};
 use crate::machine::{Machine, WANTED};
 use crate::message::{Head, Kind, Rank};
 use crate::{Fault, Name};
 use core::ptr::null_mut;
+use std::collections::hash_map::Entry;
 use std::rc::Rc;
 
 /// What this rank has of a value.
@@ -42,8 +43,39 @@ pub(crate) enum Role {
 pub(crate) struct Owned {
     /// Uses after which the value goes, without those that were granted; none: it stays.
     left: Option<u64>,
-    /// Who was sent a copy.
-    holders: Vec<Rank>,
+    holders: Holders,
+}
+
+/// Who was sent a copy of a value. Many values are read by one rank.
+#[derive(Default)]
+enum Holders {
+    #[default]
+    Nobody,
+    One(Rank),
+    Several(Vec<Rank>),
+}
+
+impl Holders {
+    #[inline]
+    fn as_slice(&self) -> &[Rank] {
+        match self {
+            Holders::Nobody => &[],
+            Holders::One(rank) => core::slice::from_ref(rank),
+            Holders::Several(ranks) => ranks,
+        }
+    }
+
+    /// Adds a rank. False: it was one before.
+    #[inline]
+    fn add(&mut self, rank: Rank) -> bool {
+        match self {
+            _ if self.as_slice().contains(&rank) => return false,
+            Holders::Nobody => *self = Holders::One(rank),
+            Holders::One(first) => *self = Holders::Several(vec![*first, rank]),
+            Holders::Several(ranks) => ranks.push(rank),
+        }
+        true
+    }
 }
 
 impl Value {
@@ -63,7 +95,8 @@ impl Value {
         if let Some(content) = &self.content {
             (self.at, self.len) = content.place();
         }
-        self.role = Role::Owned(Owned { left: (uses > 0).then_some(uses), holders: Vec::new() });
+        self.role =
+            Role::Owned(Owned { left: (uses > 0).then_some(uses), holders: Holders::default() });
     }
 }
 
@@ -73,7 +106,7 @@ impl Machine {
     /// # Errors
     /// The name is in use, or there is no memory.
     pub fn value_begin(&mut self, name: Name, len: usize) -> Result<*mut u8, Fault> {
-        let content = Content::Bytes(Rc::new(Buffer::new(len)?));
+        let content = Content::Bytes(Rc::new(self.store.zeroed(len)?));
         let (at, _) = content.place();
         self.insert_written(name, content)?;
         Ok(at)
@@ -185,20 +218,23 @@ impl Machine {
 
     #[cold]
     fn want(&mut self, name: Name, now: bool) -> Result<(), Fault> {
-        match self.values.get_mut(&name).map(|value| &mut value.role) {
-            Some(Role::Wanted { needed }) => {
-                self.counters.misses += u64::from(now && !*needed);
-                *needed |= now;
-                return Ok(());
-            }
-            Some(Role::Writing) => {
-                let text = format!(
-                    "use of value {name}, which this rank has begun to write and not ended"
-                );
-                return Err(Fault::new(text));
-            }
-            Some(_) => return Ok(()),
-            None => {}
+        let mut place = self.values.entry(name);
+        match &mut place {
+            Entry::Vacant(_) => {}
+            Entry::Occupied(value) => match &mut value.get_mut().role {
+                Role::Wanted { needed } => {
+                    self.counters.misses += u64::from(now && !*needed);
+                    *needed |= now;
+                    return Ok(());
+                }
+                Role::Writing => {
+                    let text = format!(
+                        "use of value {name}, which this rank has begun to write and not ended"
+                    );
+                    return Err(Fault::new(text));
+                }
+                _ => return Ok(()),
+            },
         }
         if self.accumulators.get(&name).is_some_and(|a| a.updating) {
             let text =
@@ -206,7 +242,7 @@ impl Machine {
             return Err(Fault::new(text));
         }
         self.counters.misses += u64::from(now);
-        self.values.insert(name, Value::wanted(now));
+        place.insert_entry(Value::wanted(now));
         self.wanted += 1;
         self.tell_home(Kind::Fetch, name, now.into())?;
         self.settle()
@@ -232,8 +268,9 @@ impl Machine {
 
     #[cold]
     fn use_ended(&mut self, name: Name) -> Result<(), Fault> {
-        let Some(value) = self.values.get_mut(&name) else { return Ok(()) };
-        let unused = value.pins == 0;
+        let Entry::Occupied(mut place) = self.values.entry(name) else { return Ok(()) };
+        let value = place.get_mut();
+        let (unused, len) = (value.pins == 0, value.len);
         match &mut value.role {
             Role::Copy { owner, left, done, granted } => {
                 *done += 1;
@@ -242,12 +279,13 @@ impl Machine {
                     *left = left.saturating_sub(uses);
                     let over = *left == 0;
                     let a = uses - u64::from(std::mem::take(granted));
+                    if over {
+                        place.remove();
+                        self.cache.removed(len);
+                    }
                     if a > 0 {
                         let head = Head { a, b: over.into(), ..Head::new(Kind::Used, name) };
                         self.post(to, head, None)?;
-                    }
-                    if over {
-                        self.remove_copy(name);
                     }
                 }
             }
@@ -272,7 +310,7 @@ impl Machine {
             let text = format!("push of value {name}, which this rank has not written");
             return Err(Fault::new(text));
         };
-        if to == self.me || owned.holders.contains(&to) {
+        if to == self.me || owned.holders.as_slice().contains(&to) {
             return Ok(());
         }
         self.send_value(name, to, false)
@@ -286,10 +324,7 @@ impl Machine {
         else {
             return Ok(());
         };
-        let is_first = !owned.holders.contains(&to);
-        if is_first {
-            owned.holders.push(to);
-        }
+        let is_first = owned.holders.add(to);
         let (a, content) = (owned.left.unwrap_or(0), content.clone());
         let granted = waits && is_first && a > 0;
         if granted {
@@ -324,7 +359,7 @@ impl Machine {
         }
         let Some(content) = content.take() else { return Ok(None) };
         self.retire(old, self.me)?;
-        let content = content.into_unique()?;
+        let content = content.into_unique(&self.store)?;
         let place = content.place();
         self.insert_written(new, content)?;
         self.settle()?;
@@ -352,25 +387,33 @@ impl Machine {
         let Some(Value { role: Role::Owned(owned), .. }) = self.values.remove(&name) else {
             return Ok(());
         };
-        for holder in owned.holders.into_iter().filter(|holder| *holder != knows) {
-            self.post(holder, Head::new(Kind::Drop, name), None)?;
+        for holder in owned.holders.as_slice().iter().filter(|holder| **holder != knows) {
+            self.post(*holder, Head::new(Kind::Drop, name), None)?;
         }
         self.tell_home(Kind::Gone, name, 0)
     }
 
     /// Home to owner: a reader wants the value.
-    pub(crate) fn supply(&mut self, from: Rank, head: &Head) -> Result<(), Fault> {
-        let (name, reader) = (head.name, head.rank);
+    pub(crate) fn supply(
+        &mut self,
+        from: Rank,
+        name: Name,
+        reader: Rank,
+        waits: bool,
+    ) -> Result<(), Fault> {
         match self.values.get(&name).map(|value| &value.role) {
             Some(Role::Owned(_)) if reader == self.me => Ok(()),
             Some(Role::Owned(Owned { left: Some(0), .. })) => {
                 self.post(reader, Head::new(Kind::Freed, name), None)
             }
-            Some(Role::Owned(_)) => self.send_value(name, reader, head.a != 0),
+            Some(Role::Owned(_)) => self.send_value(name, reader, waits),
             None => self.post(reader, Head::new(Kind::Freed, name), None),
             // It went, and this rank itself is about to hear that.
             Some(Role::Wanted { .. }) => self.post(reader, Head::new(Kind::Freed, name), None),
-            Some(_) => Err(self.absurd(from, head, "asks a rank that does not own it")),
+            Some(_) => {
+                let head = Head { rank: reader, ..Head::new(Kind::Supply, name) };
+                Err(self.absurd(from, &head, "asks a rank that does not own it"))
+            }
         }
     }
 
@@ -403,8 +446,18 @@ impl Machine {
             return Ok(());
         }
         let role = Role::Copy { owner: from, left: head.a, done: 0, granted };
-        let value = Value { at, len, pins: 0, referenced: true, content: Some(content), role };
-        self.values.insert(name, value);
+        let content = Some(content);
+        match self.values.get_mut(&name) {
+            Some(value) => {
+                // As it was asked for: nobody has had a place in it.
+                (value.at, value.len, value.referenced) = (at, len, true);
+                (value.content, value.role) = (content, role);
+            }
+            None => {
+                let value = Value { at, len, pins: 0, referenced: true, content, role };
+                self.values.insert(name, value);
+            }
+        }
         if granted && head.a == 1 {
             self.cache.added_for_one_use(len);
         } else {

@@ -16,10 +16,10 @@ fn deliver(all: &mut [Machine]) {
     while std::mem::take(&mut moved) {
         for from in 0..all.len() {
             while let Some(message) = all[from].next_outgoing() {
-                let content = message.content.map(|content| {
-                    hpvm_sam::Buffer::copied(content.bytes()).expect("memory for a few bytes")
-                });
                 let to = &mut all[message.to as usize];
+                let content = message.content.map(|content| {
+                    to.store().copied(content.bytes()).expect("memory for a few bytes")
+                });
                 to.receive(from as u32, &message.head, content).expect("no mistake");
                 moved = true;
             }

@@ -1,7 +1,7 @@
 //! Messages in packets of the virtual network, which may be shorter than a message.
 
 use hpvm_fm::{Broken, Fm, Head as PacketHead};
-use hpvm_sam::{Buffer, Head, Outgoing};
+use hpvm_sam::{Buffer, Head, Outgoing, Store};
 use hpvm_sim::SimTransport;
 use std::collections::VecDeque;
 
@@ -75,6 +75,6 @@ impl Wire {
 
 fn parsed(src: u32, bytes: &[u8]) -> Came {
     let (head, rest) = Head::from_bytes(bytes).expect("a head");
-    let content = head.kind.carries().then(|| Buffer::copied(rest).expect("memory"));
+    let content = head.kind.carries().then(|| Store::default().copied(rest).expect("memory"));
     (src, head, content)
 }
