@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Ended, Job, PMI, nothing_left, on_hosts, quick, sorted, until, wait};
+use common::{Ended, Gate, Job, PMI, nothing_left, on_hosts, quick, sorted, until, wait};
 use hpvm_tests::hosts::Hosts;
 
 /// Runs a job on these hosts and checks that it leaves nothing on any of them.
@@ -403,69 +403,108 @@ fn real_ssh_and_a_cable_that_is_pulled() {
     assert!(until(gone), "{:?}", hosts.processes(2));
 }
 
-#[test]
-fn hpvm_is_sent_along() {
-    let Some(hosts) = Hosts::up(3, &[]) else { return };
-    // An installation that only the first host has, and folders for temporary files.
-    let dir = tempfile::tempdir().unwrap();
-    let bin = dir.path().join("bin");
-    std::fs::create_dir(&bin).unwrap();
-    std::fs::create_dir(dir.path().join("lib")).unwrap();
-    std::fs::write(dir.path().join("lib/libmpi_abi.so.1"), "").unwrap();
-    common::copy_program(env!("CARGO_BIN_EXE_hpvm"), bin.join("hpvm"));
-    for host in 2..=3 {
-        let hide = ["-t", "tmpfs", "tmpfs", dir.path().to_str().unwrap()];
-        assert!(hosts.command(host, "mount").args(hide).status().unwrap().success());
-        assert!(
-            hosts
-                .command(host, "mount")
-                .args(["-t", "tmpfs", "tmpfs", "/var/tmp"])
-                .status()
-                .unwrap()
-                .success()
-        );
+/// Three hosts, of which only the first has hpvm, and an empty folder for temporary files on each of the others.
+struct Bare {
+    hosts: Hosts,
+    dir: tempfile::TempDir,
+}
+
+impl Bare {
+    fn up() -> Option<Bare> {
+        let hosts = Hosts::up(3, &[])?;
+        let dir = tempfile::tempdir().unwrap();
+        let bin = dir.path().join("bin");
+        std::fs::create_dir(&bin).unwrap();
+        std::fs::create_dir(dir.path().join("lib")).unwrap();
+        std::fs::write(dir.path().join("lib/libmpi_abi.so.1"), "").unwrap();
+        common::copy_program(env!("CARGO_BIN_EXE_hpvm"), bin.join("hpvm"));
+        for host in 2..=3 {
+            for place in [dir.path().to_str().unwrap(), "/var/tmp"] {
+                let mut mount = hosts.command(host, "mount");
+                mount.args(["-t", "tmpfs", "tmpfs", place]);
+                assert!(mount.status().unwrap().success());
+            }
+        }
+        Some(Bare { hosts, dir })
     }
-    let start = |flags: &[&str], program: &[&str]| {
-        let agent = dir.path().join("agent");
+
+    /// Starts a job on all hosts: the second one starts the third.
+    fn start(&self, flags: &[&str], program: &[&str]) -> Child {
         let text = format!(
             "#!/bin/sh\nhost=$1; shift; exec {} $host \"export TMPDIR=/var/tmp; $*\"\n",
             Hosts::agent().display()
         );
-        let agent = common::script(agent.parent().unwrap(), "agent", &text);
+        let agent = common::script(self.dir.path(), "agent", &text);
         // Agents start further ones with it, so it is where they can see it.
-        let agent_copy = format!("/run/hpvm-hosts/{}/agent", hosts.prefix());
+        let agent_copy = format!("/run/hpvm-hosts/{}/agent", self.hosts.prefix());
         common::copy_program(agent, &agent_copy);
-        let mut job = on_hosts(&hosts, &[]);
-        let mut command = hosts.command(1, bin.join("hpvm"));
+        let mut job = on_hosts(&self.hosts, &[]);
+        let mut command = self.hosts.command(1, self.dir.path().join("bin/hpvm"));
         command.arg("run").args(["--launch-agent", &agent_copy, "--launch-width", "1"]);
-        command.args(["-H", &hosts.list(), "--wdir", "/"]).args(flags).args(program);
+        command.args(["-H", &self.hosts.list(), "--wdir", "/"]).args(flags).args(program);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         job.command = command;
         job.start()
-    };
-    let ended = wait(start(&[], &["true"]));
+    }
+
+    /// Fails if a process or a temporary file is left on any host after a while.
+    #[track_caller]
+    fn nothing_left(&self) {
+        nothing_left(&self.hosts);
+        let temporary = |host: u32| {
+            let output =
+                self.hosts.command(host, "find").args(["/var/tmp", "-mindepth", "1"]).output();
+            String::from_utf8(output.unwrap().stdout).unwrap()
+        };
+        let all_gone = || temporary(2).is_empty() && temporary(3).is_empty();
+        assert!(until(all_gone), "left on host 2:\n{}on host 3:\n{}", temporary(2), temporary(3));
+    }
+}
+
+#[test]
+fn hpvm_is_sent_along() {
+    let Some(bare) = Bare::up() else { return };
+    let ended = wait(bare.start(&[], &["true"]));
     assert_eq!(ended.code, 1, "{ended:?}");
     assert!(ended.err.contains("has no hpvm at") && ended.err.contains("--preload"), "{ended:?}");
 
     let program = ["sh", "-c", "ls ${LD_LIBRARY_PATH%%:*}; true"];
-    let ended = wait(start(&["--preload"], &program));
+    let ended = wait(bare.start(&["--preload"], &program));
     assert_eq!(ended.code, 0, "{ended:?}");
     assert_eq!(ended.out.matches("libmpi_abi.so.1").count(), 3, "{ended:?}");
-    nothing_left(&hosts);
-    let temporary = |host: u32| {
-        let output = hosts.command(host, "ls").arg("/var/tmp").output().unwrap();
-        String::from_utf8(output.stdout).unwrap()
-    };
-    let all_gone = || temporary(2).is_empty() && temporary(3).is_empty();
-    assert!(until(all_gone), "{} {}", temporary(2), temporary(3));
+    bare.nothing_left();
 
     // Also when the launcher is killed.
-    let mut child = start(&["--preload"], &["sleep", "999"]);
-    assert!(until(|| hosts.processes(3).iter().any(|(_, line)| line.starts_with("sleep 999"))));
+    let mut child = bare.start(&["--preload"], &["sleep", "999"]);
+    let runs = |(_, line): &(i32, String)| line.starts_with("sleep 999");
+    assert!(until(|| bare.hosts.processes(3).iter().any(runs)));
     child.kill().unwrap();
     child.wait().unwrap();
-    nothing_left(&hosts);
-    assert!(until(all_gone), "{} {}", temporary(2), temporary(3));
+    bare.nothing_left();
+}
+
+/// The launcher waits a moment for those who reach other hosts, then kills them. Here agents and the shells that
+/// unpacked them die so, too; what was sent along goes all the same.
+#[test]
+fn what_was_sent_along_goes_with_an_agent_that_is_killed_at_its_end() {
+    let Some(bare) = Bare::up() else { return };
+    let gate = Gate::new();
+    let child = bare.start(&["--preload"], &["sh", "-c", &gate.wait()]);
+    let guardian = || {
+        bare.hosts.processes(2).into_iter().map(|(pid, _)| pid).find(|pid| {
+            let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+            name.trim() == "hpvm-guardian"
+        })
+    };
+    assert!(until(|| guardian().is_some()), "no guardian");
+    // The agent dismisses it last, and waits for its end for too long.
+    let stopped = guardian().expect("a guardian");
+    common::kill(stopped, libc::SIGSTOP);
+    gate.open();
+    let ended = wait(child);
+    common::kill(stopped, libc::SIGCONT);
+    assert_eq!(ended.code, 0, "{ended:?}");
+    bare.nothing_left();
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Far more than any test takes on a loaded machine of two processors.
-const LIMIT: Duration = Duration::from_secs(600);
+const LIMIT: Duration = Duration::from_secs(1200);
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// The tests under way: their threads, which bear their names, and when each was first seen.
@@ -27,7 +27,7 @@ thread_local! {
     static ENTRY: RefCell<Option<Entry>> = const { RefCell::new(None) };
 }
 
-/// Watches the test that runs in this thread: when it has not ended after ten minutes, the whole program ends with its
+/// Watches the test that runs in this thread: when it has not ended after twenty minutes, the whole program ends with its
 /// name and a list of what runs on this machine. Tests that were asked for as long ones are not watched.
 pub fn watch() {
     // The harness names a test's thread after the test; threads that a test starts have no name.

@@ -15,7 +15,7 @@ use crate::kill::job::Job;
 const JOBS: usize = 4;
 const RANKS: u32 = 2;
 /// How long jobs may take to end by themselves.
-const ITSELF: Duration = Duration::from_secs(60);
+const ITSELF: Duration = PATIENCE;
 
 /// What the jobs do: which links part, in which order, and who is killed then.
 struct Story {

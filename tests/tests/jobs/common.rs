@@ -12,8 +12,8 @@ use hpvm_tests::build::Compiler;
 pub use hpvm_tests::process::clean;
 use hpvm_tests::process::{self, Outcome};
 
-/// Long enough for a loaded machine; only a hang takes as long.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+/// Long enough for a loaded machine whose disk others use as well; only a hang takes as long.
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The top of the workspace.
 pub fn workspace() -> PathBuf {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::common::{clean, number, prefix, program, run_within, tell, workspace};
+use crate::common::{PATIENCE, clean, number, prefix, program, run_within, tell, workspace};
 use crate::kill::job::Job;
 use crate::random::{Random, seed};
 use hpvm_tests::skip::skipped;
@@ -10,7 +10,7 @@ use hpvm_tests::skip::skipped;
 /// How long a job may take to end after a kill. Without load it takes milliseconds.
 const SOON: Duration = Duration::from_secs(60);
 /// How long a job may take that ends by itself.
-const ITSELF: Duration = Duration::from_secs(60);
+const ITSELF: Duration = PATIENCE;
 
 fn start(ranks: u32, arguments: &[&str]) -> Job {
     Job::start(ranks, &program("dynamic"), arguments).expect("starts")

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::common::{mpirun, number_after, program, succeed, succeed_within, tell};
 
-const LONG: Duration = Duration::from_secs(120);
+const LONG: Duration = Duration::from_secs(240);
 
 #[test]
 fn sixty_four_ranks_talk() {

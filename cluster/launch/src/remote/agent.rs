@@ -44,10 +44,7 @@ const FINISH_WAIT: Duration = Duration::from_secs(5);
 pub fn main(args: &[OsString]) -> i32 {
     let folder = args.first().map(Path::new);
     let result = connect().and_then(|(from, to, frames)| run(from, to, frames, folder));
-    if let Some(folder) = folder {
-        // What cannot be removed stays: there is nobody to tell.
-        let _ = std::fs::remove_dir_all(folder);
-    }
+    remove(folder);
     match result {
         Ok(()) => 0,
         Err(text) => {
@@ -55,6 +52,13 @@ pub fn main(args: &[OsString]) -> i32 {
             let _ = sys::write(2, format!("hpvm agent: {text}\n").as_bytes());
             1
         }
+    }
+}
+
+fn remove(folder: Option<&Path>) {
+    if let Some(folder) = folder {
+        // What cannot be removed stays: there is nobody to tell.
+        let _ = std::fs::remove_dir_all(folder);
     }
 }
 
@@ -103,6 +107,9 @@ fn run(
         leftovers.end();
         return Err(why);
     }
+    // Whoever started us waits a moment for our end, then kills us and the shell around us: until the folder is gone, the
+    // guardian stays to remove it.
+    remove(folder);
     guardian.dismiss();
     Ok(())
 }
