@@ -105,6 +105,27 @@ impl<T: Transport> Fm<T> {
         len: usize,
         fill: F,
     ) -> Result<(), Stall> {
+        self.for_a_credit(dst, |transport| transport.send(dst, head, len, fill))
+    }
+
+    /// As `send`, of a packet that may leave together with the next one to `dst`: see [`Packets::send_with_next`].
+    pub fn send_with_next<F: FnOnce(&mut [u8])>(
+        &mut self,
+        dst: Rank,
+        head: Head,
+        len: usize,
+        fill: F,
+    ) -> Result<(), Stall> {
+        self.for_a_credit(dst, |transport| transport.send_with_next(dst, head, len, fill))
+    }
+
+    /// Sends something to `dst` that costs a credit if it is taken.
+    #[inline(always)]
+    fn for_a_credit(
+        &mut self,
+        dst: Rank,
+        send: impl FnOnce(&mut T) -> Result<(), Refused>,
+    ) -> Result<(), Stall> {
         let held = match self.credits.get_mut(dst) {
             Some(held) => held,
             None => self.credits.at(dst),
@@ -112,7 +133,7 @@ impl<T: Transport> Fm<T> {
         if *held == 0 {
             *held = acquire_credits(&mut self.transport, &mut self.unpolled, dst)?;
         }
-        match self.transport.send(dst, head, len, fill) {
+        match send(&mut self.transport) {
             Ok(()) => {
                 *held -= 1;
                 Ok(())
@@ -130,23 +151,11 @@ impl<T: Transport> Fm<T> {
         len: usize,
         fill: F,
     ) -> Result<(), Stall> {
-        let held = match self.credits.get_mut(dst) {
-            Some(held) => held,
-            None => self.credits.at(dst),
-        };
-        if *held == 0 {
-            *held = acquire_credits(&mut self.transport, &mut self.unpolled, dst)?;
-        }
+        self.for_a_credit(dst, |t| t.send_fragments(dst, first, rest, len, fill))?;
+        // One credit, but as many bytes as these packets would carry.
         let packets = (len / self.transport.limits().packet) as u32;
-        match self.transport.send_fragments(dst, first, rest, len, fill) {
-            Ok(()) => {
-                *held -= 1;
-                // One credit, but as many bytes as these packets would carry.
-                self.unpolled = self.unpolled.saturating_add(packets);
-                Ok(())
-            }
-            Err(Refused::NoBuffer) => Err(Stall::NoBuffer),
-        }
+        self.unpolled = self.unpolled.saturating_add(packets);
+        Ok(())
     }
 
     /// Gives packets that have come to `sink`, until about `budget` bytes have been delivered (in whole packets)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 // Not inlined: messages that stay on a host must not pay for code that they do not run.
 impl Mux {
     #[inline(never)]
-    fn send_remote<F: FnOnce(&mut [u8])>(
+    fn send_remote<const WITH_NEXT: bool, F: FnOnce(&mut [u8])>(
         &mut self,
         dst: Rank,
         head: Head,
@@ -23,7 +23,10 @@ impl Mux {
             None => (hosts.net.as_mut().ok_or(Refused::NoBuffer)?, dst),
         };
         hosts.poll_interval.expect();
-        net.send(dst, head, len, fill)
+        match WITH_NEXT {
+            false => net.send(dst, head, len, fill),
+            true => net.send_with_next(dst, head, len, fill),
+        }
     }
 
     #[cold]
@@ -99,7 +102,20 @@ impl Packets for Mux {
     ) -> Result<(), Refused> {
         match self.local(dst) {
             Some(local) => self.shm.send(local, head, len, fill),
-            None => self.send_remote(dst, head, len, fill),
+            None => self.send_remote::<false, F>(dst, head, len, fill),
+        }
+    }
+
+    fn send_with_next<F: FnOnce(&mut [u8])>(
+        &mut self,
+        dst: Rank,
+        head: Head,
+        len: usize,
+        fill: F,
+    ) -> Result<(), Refused> {
+        match self.local(dst) {
+            Some(local) => self.shm.send(local, head, len, fill),
+            None => self.send_remote::<true, F>(dst, head, len, fill),
         }
     }
 

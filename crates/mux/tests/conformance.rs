@@ -70,6 +70,16 @@ impl Packets for Attended {
         self.0.mux.borrow_mut().send(dst, head, len, fill)
     }
 
+    fn send_with_next<F: FnOnce(&mut [u8])>(
+        &mut self,
+        dst: Rank,
+        head: Head,
+        len: usize,
+        fill: F,
+    ) -> Result<(), Refused> {
+        self.0.mux.borrow_mut().send_with_next(dst, head, len, fill)
+    }
+
     fn poll<F: FnMut(Rank, Head, &[u8])>(
         &mut self,
         budget: usize,

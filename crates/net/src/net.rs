@@ -291,11 +291,39 @@ impl Net {
         len: usize,
         fill: F,
     ) -> Result<(), Refused> {
+        let now = now();
+        self.push(now, dst, (head, len), fill)?;
+        let datagrams = &mut self.datagrams;
+        self.hub.transmit_to(now, dst, &mut |rank, body| datagrams.post(now, rank, body));
+        self.datagrams.flush(now);
+        self.streams.answered(dst);
+        Ok(())
+    }
+
+    /// See [`hpvm_transport::Packets::send_with_next`].
+    pub fn send_with_next<F: FnOnce(&mut [u8])>(
+        &mut self,
+        dst: Rank,
+        head: Head,
+        len: usize,
+        fill: F,
+    ) -> Result<(), Refused> {
+        self.push(now(), dst, (head, len), fill)
+    }
+
+    /// Takes a packet that leaves with the next transmission to `dst`, or in the next turn.
+    #[inline(always)]
+    fn push<F: FnOnce(&mut [u8])>(
+        &mut self,
+        now: u64,
+        dst: Rank,
+        (head, len): (Head, usize),
+        fill: F,
+    ) -> Result<(), Refused> {
         let hub = &self.hub;
         if self.streams.is_ahead(dst, || hub.pushed(dst)) {
             return Err(Refused::NoBuffer);
         }
-        let now = now();
         let pushed = match self.streams.fence(dst) {
             None => self.hub.push(now, dst, head, len, fill),
             Some(fence) => self.push_fenced(now, dst, (head, len), fill, fence),
@@ -306,10 +334,6 @@ impl Net {
         if len as u64 >= MIN_STREAMED && !self.is_far(dst) {
             self.streams.meet(now, dst);
         }
-        let datagrams = &mut self.datagrams;
-        self.hub.transmit_to(now, dst, &mut |rank, body| datagrams.post(now, rank, body));
-        self.datagrams.flush(now);
-        self.streams.answered(dst);
         Ok(())
     }
 

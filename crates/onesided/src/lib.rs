@@ -12,6 +12,7 @@
 mod apply;
 mod atomic;
 mod atomicity;
+mod before_notice;
 mod control;
 mod cross_memory;
 mod delegation;

@@ -8,7 +8,7 @@ use crate::kind::{AtomicOp, Kind};
 use crate::messages::batch::Of;
 use crate::messages::packets::RegionName;
 use crate::messages::request::{self, Swap};
-use crate::messages::{Body, MAX_SWAPPED, MIN_PACKET, Request};
+use crate::messages::{Body, Completion, Leaves, MAX_SWAPPED, MIN_PACKET, Request};
 use crate::region::{Path, Target};
 use crate::runs::{Cursor, Parts, Run, Update};
 use crate::under_way::OpId;
@@ -19,7 +19,7 @@ use hpvm_wire::counters::add;
 
 /// Which way bytes go.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Direction {
+pub(crate) enum Direction {
     Put,
     Get,
 }
@@ -221,7 +221,7 @@ impl OneSided {
         if let (Direction::Put, Parts::One(Some(run))) = (direction, &parts) {
             let of = (Of::Put(RegionName::from(&target.key)), run.offset);
             // SAFETY: who started the operation has promised that its memory is valid.
-            if unsafe { self.gather(fm, target, of, (run.local, run.len)) } {
+            if unsafe { self.gather(fm, target, of, Completion::Flush, (run.local, run.len)) } {
                 return Ok(None);
             }
         }
@@ -243,7 +243,10 @@ impl OneSided {
         let runs = Cursor::new(parts, left);
         let target = *target;
         match direction {
-            Direction::Put => self.request(fm, &target, Body::Put { target, runs }, false),
+            Direction::Put => {
+                let completion = Completion::Flush;
+                self.request(fm, &target, Body::Put { target, runs, completion }, false)
+            }
             Direction::Get => self.request(fm, &target, Body::Get { target, runs }, true),
         }
     }
@@ -400,10 +403,10 @@ impl OneSided {
         if let (false, Parts::One(Some(update))) = (what.fetches, &parts)
             && what.op != AtomicOp::NoOp
         {
-            let of = Of::Update(RegionName::from(&target.key), what.kind, what.op);
-            let bytes = update.count * what.size;
+            let of = (Of::Update(RegionName::from(&target.key), what.kind, what.op), update.offset);
+            let data = (update.operand, update.count * what.size);
             // SAFETY: the caller's promise.
-            if unsafe { self.gather(fm, target, (of, update.offset), (update.operand, bytes)) } {
+            if unsafe { self.gather(fm, target, of, Completion::Flush, data) } {
                 return Ok(None);
             }
         }
@@ -506,7 +509,7 @@ impl OneSided {
 
     /// # Errors
     /// `Died`: the launcher has said that the owner is no more.
-    fn check_alive(&self, target: &Target) -> Result<()> {
+    pub(crate) fn check_alive(&self, target: &Target) -> Result<()> {
         match self.queues.is_lost(target.key.rank) {
             true => Err(target.died()),
             false => Ok(()),
@@ -539,18 +542,15 @@ impl OneSided {
     }
 
     /// Sends a request, or lets it wait. `asks`: it has answers.
-    fn request<T: Transport>(
+    pub(crate) fn request<T: Transport>(
         &mut self,
         fm: &mut Fm<T>,
         target: &Target,
         body: Body,
         asks: bool,
     ) -> Result<Option<OpId>> {
-        let dst = target.key.rank;
-        if fm.limits().packet < MIN_PACKET || dst >= fm.size() {
-            return Err(Box::new(Error::Unreachable { rank: dst, region: target.key.id }));
-        }
-        self.start(fm, dst, body, asks)
+        check_packets(fm, target)?;
+        self.start(fm, target.key.rank, body, asks)
     }
 
     fn start<T: Transport>(
@@ -595,7 +595,7 @@ impl OneSided {
             // What has been sent there may not have been done.
             return Err(target.died());
         }
-        self.queues.send_batch(fm, dst, &mut self.under_way, true);
+        self.queues.send_batch(fm, dst, &mut self.under_way, Leaves::WithFlush);
         if let Some(id) = self.queues.flush_by_answers(dst, &mut self.under_way) {
             return Ok(Some(id));
         }
@@ -603,13 +603,6 @@ impl OneSided {
             true => self.start(fm, dst, Body::Flush, true),
             false => self.under_way.take_lost(dst).map(|()| None),
         }
-    }
-
-    /// Whether all that has been asked of the owner of `target` takes effect before what is sent to it from now on arrives, so that who
-    /// tells it so need not wait for a flush. Not where words of control are mapped: what is told by these overtakes packets.
-    pub fn precedes(&self, target: &Target) -> bool {
-        let by_packets = target.path == Path::Messages && target.control.is_none();
-        by_packets && self.queues.precedes(target.key.rank)
     }
 
     /// Orders the loads and stores by which operations on mapped memory are done: earlier ones before later
@@ -660,9 +653,19 @@ impl OneSided {
     }
 }
 
+/// # Errors
+/// `Unreachable`: packets do not go there, or are too short.
+pub(crate) fn check_packets<T: Transport>(fm: &Fm<T>, target: &Target) -> Result<()> {
+    let (rank, region) = (target.key.rank, target.key.id);
+    match fm.limits().packet < MIN_PACKET || rank >= fm.size() {
+        true => Err(Box::new(Error::Unreachable { rank, region })),
+        false => Ok(()),
+    }
+}
+
 /// Counts a put or a get.
 #[inline(always)]
-fn count<T: Transport>(fm: &Fm<T>, direction: Direction, len: usize) {
+pub(crate) fn count<T: Transport>(fm: &Fm<T>, direction: Direction, len: usize) {
     if let Some(c) = fm.counters() {
         add(if direction == Direction::Put { &c.puts } else { &c.gets }, 1);
         add(&c.onesided_bytes, len as u64);

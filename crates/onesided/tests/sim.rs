@@ -73,6 +73,8 @@ struct End {
     onesided: OneSided,
     awaits: Option<OpId>,
     packets: usize,
+    /// A message of the model has come.
+    told: bool,
 }
 
 impl End {
@@ -82,6 +84,7 @@ impl End {
             onesided.on_packet(src, head, data).expect("correct packets");
         });
         self.packets += packets.expect("a network that works");
+        self.told |= self.onesided.take_messages().next().is_some();
         self.onesided.drain(&mut self.fm);
         if let Some(id) = self.awaits.take_if(|id| self.onesided.is_done(*id)) {
             self.onesided.forget(id).expect("a flush without a fault");
@@ -98,7 +101,7 @@ fn packets_of(start: impl FnOnce(&mut End, &Target) -> Option<OpId>) -> usize {
 }
 
 /// Starts operations at memory that is reached in messages, and says how many packets came to its owner until they were flushed, if
-/// they are to be, or `over` says that they are done.
+/// they are to be, or `over` says that they are done, or the owner has been told so.
 fn packets_in(
     memory: &mut [u64; 1024],
     flush: bool,
@@ -114,7 +117,7 @@ fn packets_in(
             let fm = Fm::new(endpoint);
             let mut onesided = OneSided::new(fm.rank());
             onesided.set_allowed(MESSAGES);
-            End { fm, onesided, awaits: None, packets: 0 }
+            End { fm, onesided, awaits: None, packets: 0, told: false }
         })
         .collect();
     let owner = &mut ends[1];
@@ -133,7 +136,7 @@ fn packets_in(
     network.run(1_000_000, &mut ends, |_, end| {
         let turn = end.turn();
         // SAFETY: nobody accesses the memory between turns.
-        done |= turn == Turn::Done || over(unsafe { &*at.cast::<[u64; 1024]>() });
+        done |= turn == Turn::Done || over(unsafe { &*at.cast::<[u64; 1024]>() }) || end.told;
         if done { Turn::Done } else { turn }
     });
     ends[1].packets
@@ -221,4 +224,60 @@ fn words_arrive_without_a_flush() {
     assert_eq!(memory, [8; 1024]);
     packets_in(&mut memory, false, |memory| *memory == [9; 1024], add_to_words);
     assert_eq!(memory, [9; 1024]);
+}
+
+/// What is put before a notice comes before it, in one packet where it is short, and nobody is asked or answers.
+#[test]
+fn puts_before_a_notice_ask_for_nothing() {
+    let word = [9u64; 512];
+    for (len, times, packets) in [(8, 1, 2), (8, 100, 2), (1024, 1, 2), (4096, 2, 3)] {
+        let mut memory = [7u64; 1024];
+        let came = packets_in(
+            &mut memory,
+            false,
+            |_| false,
+            |end, to| {
+                for _ in 0..times {
+                    let (fm, local) = (&mut end.fm, word.as_ptr().cast());
+                    // SAFETY: `word` lives longer than all operations.
+                    let put = unsafe { end.onesided.put_before_notice(fm, to, 0, local, len) };
+                    assert_eq!(put.expect("a put"), None);
+                }
+                let flush = end.onesided.flush_before_notice(&mut end.fm, to).expect("a flush");
+                assert_eq!(flush, None, "{times} puts of {len}: there is nothing to wait for");
+                assert!(end.onesided.precedes(to));
+                end.onesided.post_message(&mut end.fm, to.key(), 1, 2);
+                None
+            },
+        );
+        assert_eq!(memory[..len / 8], word[..len / 8], "the owner was told before they came");
+        assert_eq!(came, packets, "{times} puts of {len}, and the notice");
+    }
+}
+
+/// Behind an operation that its origin waits for, a notice waits as it did.
+#[test]
+fn other_operations_before_a_notice_are_answered() {
+    let mut memory = [7u64; 1024];
+    let mut to = [0u64; 1];
+    packets_in(
+        &mut memory,
+        false,
+        |memory| memory[1] == 9,
+        |end, target| {
+            let nine = 9u64;
+            let (fm, local) = (&mut end.fm, to.as_mut_ptr().cast());
+            // SAFETY: both live longer than all operations.
+            let (got, put) = unsafe {
+                let got = end.onesided.get(fm, target, 0, local, 8).expect("a get");
+                let nine = (&raw const nine).cast();
+                (got, end.onesided.put_before_notice(fm, target, 8, nine, 8).expect("a put"))
+            };
+            assert_eq!(put, None);
+            assert!(!end.onesided.precedes(target), "the get has not been answered");
+            let flush = end.onesided.flush_before_notice(&mut end.fm, target).expect("a flush");
+            end.onesided.forget(flush.expect("the get's answer is waited for")).expect("under way");
+            got
+        },
+    );
 }

@@ -69,6 +69,7 @@ macro_rules! conformance_suite {
             edge_sizes_arrive_unchanged
             every_header_arrives_unchanged
             one_pair_stays_in_order
+            a_packet_that_may_wait_for_the_next_arrives
             many_senders_reach_one_receiver
             random_traffic_arrives
             a_process_reaches_itself

@@ -37,6 +37,7 @@ pub trait Doorbell: Send + Sync {
 /// - A credit is the right to send one packet to one receiver. A sender that calls `send` without
 ///   having been granted one breaks the contract (transports assert it in debug builds).
 /// - A receiver that polls until nothing comes makes room: some sender is granted credits again.
+/// - A packet of `send_with_next` arrives also when nothing follows it, as long as its sender polls.
 /// - One sender that is stopped half-way through a send keeps nobody else from sending.
 pub trait Packets {
     fn rank(&self) -> Rank;
@@ -59,6 +60,19 @@ pub trait Packets {
         len: usize,
         fill: F,
     ) -> Result<(), Refused>;
+
+    /// As `send`, of a packet that may leave together with the next one to `dst`, in one datagram: the caller is about to send that.
+    /// If none follows, it leaves when this process polls or arms the bell.
+    #[inline(always)]
+    fn send_with_next<F: FnOnce(&mut [u8])>(
+        &mut self,
+        dst: Rank,
+        head: Head,
+        len: usize,
+        fill: F,
+    ) -> Result<(), Refused> {
+        self.send(dst, head, len, fill)
+    }
 
     /// Delivers packets that have come, until about `budget` bytes have been delivered or none is left, and returns their
     /// number. Each packet counts 64 bytes and its payload. Packets are delivered whole, and of a message in fragments

@@ -159,6 +159,11 @@ impl Epochs {
         }
     }
 
+    /// Whether the open access epoch is one of `MPI_Win_start`: its targets look at what was put when they have been told that it has ended.
+    pub fn ends_by_notice(&self) -> bool {
+        matches!(self.access, Access::Group(_))
+    }
+
     pub fn complete(&mut self) {
         self.access = Access::Closed;
     }

@@ -3,6 +3,9 @@
 //!
 //! So the first of a row leaves at once, and none waits longer than an answer takes: no clock is needed, and who computes after a
 //! put need not call anything, because the answer wakes the thread that makes progress.
+//!
+//! Puts before a notice ([`Completion::Notice`]) gather although no answer is awaited: nobody looks at them before the notice, and they
+//! leave together with it.
 
 use crate::kind::{AtomicOp, Kind};
 use crate::messages::packets::{RUN, RegionName, WORD, Writer};
@@ -23,11 +26,23 @@ pub(crate) enum Of {
     Update(RegionName, Kind, AtomicOp),
 }
 
+/// How anybody learns that an operation that fetches nothing has been done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Completion {
+    /// The origin asks, by a flush or earlier.
+    #[default]
+    Flush,
+    /// The model tells the owner, in a packet behind the operation; the origin asks for nothing.
+    Notice,
+}
+
 /// Runs that have not left, as a packet carries them: offset, length, data.
 #[derive(Default)]
 pub(crate) struct Batch {
     of: Option<Of>,
     runs: Vec<u8>,
+    /// `Notice` only if it is that of all runs.
+    completion: Completion,
 }
 
 impl Batch {
@@ -47,8 +62,16 @@ impl Batch {
     ///
     /// # Safety
     /// `data` is readable for `len` bytes.
-    pub unsafe fn add(&mut self, of: Of, offset: u64, data: *const u8, len: usize) {
-        self.of = Some(of);
+    pub unsafe fn add(
+        &mut self,
+        (of, completion): (Of, Completion),
+        offset: u64,
+        data: *const u8,
+        len: usize,
+    ) {
+        if self.of.replace(of).is_none() || completion == Completion::Flush {
+            self.completion = completion;
+        }
         let before = self.runs.len();
         self.runs.resize(before + RUN + len, 0);
         let mut out = Writer(&mut self.runs[before..]);
@@ -56,6 +79,10 @@ impl Batch {
         out.word(len as u64);
         // SAFETY: the caller's promise; there is as much room.
         unsafe { mapped::copy(data, out.take(len).as_mut_ptr(), len) };
+    }
+
+    pub fn completion(&self) -> Completion {
+        self.completion
     }
 
     /// What has gathered.
@@ -79,12 +106,14 @@ impl OneSided {
         &mut self,
         fm: &mut Fm<T>,
         target: &Target,
-        of: (Of, u64),
+        (of, offset): (Of, u64),
+        completion: Completion,
         data: (*const u8, usize),
     ) -> bool {
+        let (rank, of) = (target.key.rank, (of, completion));
         // SAFETY: the caller's promise.
         target.path == Path::Messages
-            && unsafe { self.queues.gather(fm, target.key.rank, &mut self.under_way, of, data) }
+            && unsafe { self.queues.gather(fm, rank, &mut self.under_way, (of, offset), data) }
     }
 
     /// Sends small puts and updates that have gathered. To be called before this rank waits for what others do.

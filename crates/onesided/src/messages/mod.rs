@@ -14,7 +14,8 @@ mod queue;
 mod receive;
 pub(crate) mod request;
 
-pub(crate) use queue::Queues;
+pub(crate) use batch::Completion;
+pub(crate) use queue::{Leaves, Queues};
 pub use receive::Message;
 pub(crate) use request::{Body, Request};
 

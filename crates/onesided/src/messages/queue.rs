@@ -4,7 +4,7 @@
 use crate::Rank;
 use crate::error::Result;
 use crate::messages::answer::Answer;
-use crate::messages::batch::{Batch, GATHERED_BYTES_MAX, Of};
+use crate::messages::batch::{Batch, Completion, GATHERED_BYTES_MAX, Of};
 use crate::messages::request::{Body, Request, Sender, Sent};
 use crate::region::Regions;
 use crate::under_way::{OpId, UnderWay};
@@ -27,6 +27,8 @@ pub(crate) struct Peer {
     pub unflushed: bool,
     /// A put or an update since the last flush has asked for an answer.
     pub has_asked: bool,
+    /// The last packet was one that may wait for the next.
+    pub holds: bool,
     /// The last get is answered when so many packets have been.
     last_get: u32,
     /// Flushes that wait for the answers to earlier packets, each until so many have been answered.
@@ -39,6 +41,16 @@ pub(crate) struct Peer {
     listed: bool,
     /// It is in the list of those for whom something has gathered.
     gathers: bool,
+}
+
+/// How what has gathered leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leaves {
+    Alone,
+    /// It asks whether all has been done.
+    WithFlush,
+    /// Together with the packet that is sent next.
+    WithNext,
 }
 
 /// See the module's text.
@@ -153,22 +165,26 @@ impl Queues {
         fm: &mut Fm<T>,
         dst: Rank,
         under_way: &mut UnderWay,
-        (of, offset): (Of, u64),
+        ((of, completion), offset): ((Of, Completion), u64),
         (data, len): (*const u8, usize),
     ) -> bool {
         let packet = fm.limits().packet;
-        let Some(peer) = self.peers.get_mut(&dst) else { return false };
-        if len > GATHERED_BYTES_MAX || peer.unanswered == 0 || !peer.requests.is_empty() {
+        let peer = match completion {
+            Completion::Flush => self.peers.get_mut(&dst).filter(|peer| peer.unanswered != 0),
+            Completion::Notice => Some(self.peers.entry(dst).or_default()),
+        };
+        let Some(peer) = peer else { return false };
+        if len > GATHERED_BYTES_MAX || !peer.requests.is_empty() {
             return false;
         }
         if !peer.batch.takes(of, len, packet) {
-            self.send_batch(fm, dst, under_way, false);
+            self.send_batch(fm, dst, under_way, Leaves::Alone);
         }
         let peer = self.peer(dst);
         let gathers = peer.requests.is_empty() && peer.batch.takes(of, len, packet);
         if gathers {
             // SAFETY: the caller's promise.
-            unsafe { peer.batch.add(of, offset, data, len) };
+            unsafe { peer.batch.add((of, completion), offset, data, len) };
             if !peer.gathers {
                 peer.gathers = true;
                 self.gathering.push(dst);
@@ -177,18 +193,37 @@ impl Queues {
         gathers
     }
 
-    /// Sends what has gathered for `dst`, or lets it wait as a request. `flush`: it asks whether all has been done.
+    /// Sends what has gathered for `dst`, or lets it wait as a request.
     pub fn send_batch<T: Transport>(
         &mut self,
         fm: &mut Fm<T>,
         dst: Rank,
         under_way: &mut UnderWay,
-        flush: bool,
+        leaves: Leaves,
     ) {
         let Some(peer) = self.peers.get_mut(&dst) else { return };
-        if !peer.send_batch(fm, dst, under_way, flush) {
+        if !peer.send_batch(fm, dst, under_way, leaves) {
             self.list(dst);
         }
+    }
+
+    /// Sends what has gathered for `dst` so that it leaves together with the notice that the caller is about to send. True: behind that
+    /// notice nothing is left to wait for, because all else has been answered.
+    pub fn send_before_notice<T: Transport>(
+        &mut self,
+        fm: &mut Fm<T>,
+        dst: Rank,
+        under_way: &mut UnderWay,
+    ) -> bool {
+        let Some(peer) = self.peers.get_mut(&dst) else { return true };
+        let by_notice = peer.batch.is_empty() || peer.batch.completion() == Completion::Notice;
+        if !by_notice || peer.unflushed || peer.unanswered != 0 || !peer.requests.is_empty() {
+            return false;
+        }
+        self.send_batch(fm, dst, under_way, Leaves::WithNext);
+        let peer = self.peer(dst);
+        peer.holds = false;
+        !peer.waits()
     }
 
     /// Sends all that has gathered.
@@ -196,7 +231,7 @@ impl Queues {
     pub fn send_batches<T: Transport>(&mut self, fm: &mut Fm<T>, under_way: &mut UnderWay) {
         while let Some(dst) = self.gathering.pop() {
             self.peer(dst).gathers = false;
-            self.send_batch(fm, dst, under_way, false);
+            self.send_batch(fm, dst, under_way, Leaves::Alone);
         }
     }
 
@@ -215,7 +250,7 @@ impl Queues {
         under_way: &mut UnderWay,
     ) -> Result<bool> {
         // What has gathered comes first.
-        self.send_batch(fm, dst, under_way, false);
+        self.send_batch(fm, dst, under_way, Leaves::Alone);
         let peer = self.peer(dst);
         Ok(peer.requests.is_empty() && request.send(fm, dst, peer, under_way)? == Sent::All)
     }
@@ -240,7 +275,7 @@ impl Queues {
             moved |= peer.send_answers(fm, *rank, regions);
             moved |= peer.send_requests(fm, *rank, under_way);
             if peer.unanswered == 0 && peer.requests.is_empty() && !peer.batch.is_empty() {
-                moved |= peer.send_batch(fm, *rank, under_way, false);
+                moved |= peer.send_batch(fm, *rank, under_way, Leaves::Alone);
             }
             peer.listed = !peer.answers.is_empty() || !peer.requests.is_empty();
             peer.listed
@@ -274,14 +309,14 @@ impl Peer {
         fm: &mut Fm<T>,
         dst: Rank,
         under_way: &mut UnderWay,
-        flush: bool,
+        leaves: Leaves,
     ) -> bool {
         if self.batch.is_empty() {
             return true;
         }
         let mut batch = core::mem::take(&mut self.batch);
         let mut sender = Sender { fm, dst, peer: self, under_way };
-        let sent = sender.batch(&mut batch, flush) == Sent::All;
+        let sent = sender.batch(&mut batch, leaves) == Sent::All;
         match sent {
             // Its memory is used again.
             true => self.batch = batch,

@@ -4,9 +4,9 @@ use crate::Rank;
 use crate::error::Result;
 use crate::kind::{AtomicOp, Kind};
 use crate::mapped;
-use crate::messages::batch::{Batch, GATHERED_BYTES_MAX, Of};
+use crate::messages::batch::{Batch, Completion, GATHERED_BYTES_MAX, Of};
 use crate::messages::packets::*;
-use crate::messages::queue::Peer;
+use crate::messages::queue::{Leaves, Peer};
 use crate::messages::{MAX_FETCHED, MAX_SWAPPED, MAX_UNANSWERED};
 use crate::region::Target;
 use crate::runs::{Cursor, Part, Room, Run, Update};
@@ -24,6 +24,7 @@ pub(crate) enum Body {
     Put {
         target: Target,
         runs: Cursor<Run>,
+        completion: Completion,
     },
     Get {
         target: Target,
@@ -93,13 +94,17 @@ impl Request {
         let id = self.id;
         let mut sender = Sender { fm, dst, peer, under_way };
         match &mut self.body {
-            Body::Put { target, runs } => sender.put(target, runs, id.is_none()),
+            Body::Put { target, runs, completion } => {
+                // What has waited in the queue is asked for: the notice does not follow at once.
+                let alone = id.is_none().then_some(*completion);
+                sender.put(target, runs, alone)
+            }
             Body::Get { target, runs } => sender.get(id, target, runs),
             Body::Update { target, element, updates } => {
                 sender.update(id, target, element, updates)
             }
             Body::Swap { target, swap } => Ok(sender.swap(id, target, swap)),
-            Body::Batch(batch) => Ok(sender.batch(batch, false)),
+            Body::Batch(batch) => Ok(sender.batch(batch, Leaves::Alone)),
             Body::Flush => Ok(sender.flush(id)),
             Body::Message { region, code, word } => Ok(sender.message(*region, *code, *word)),
         }
@@ -141,7 +146,19 @@ impl<T: Transport> Sender<'_, T> {
     fn packet(&mut self, head: Head, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
         let sent: core::result::Result<(), Stall> = self.fm.send(self.dst, head, len, fill);
         self.peer.in_a_row |= sent.is_ok();
+        self.peer.holds &= sent.is_err();
         sent.is_ok()
+    }
+
+    /// As `packet`, of one that may leave with the next, unless that is true of the one before it: a row of them does not pile up.
+    fn packet_with_next(&mut self, head: Head, len: usize, fill: impl FnOnce(&mut [u8])) -> bool {
+        if self.peer.holds {
+            return self.packet(head, len, fill);
+        }
+        let sent = self.fm.send_with_next(self.dst, head, len, fill).is_ok();
+        self.peer.in_a_row |= sent;
+        self.peer.holds = sent;
+        sent
     }
 
     /// Whether one packet more may be sent that has to be answered.
@@ -157,8 +174,13 @@ impl<T: Transport> Sender<'_, T> {
         }
     }
 
-    /// `alone`: nobody waits for the put, so it may be the last one before a flush.
-    fn put(&mut self, target: &Target, runs: &mut Cursor<Run>, alone: bool) -> Result<Sent> {
+    /// `alone`: nobody waits for the put, so it may be the last one before a flush, or a notice.
+    fn put(
+        &mut self,
+        target: &Target,
+        runs: &mut Cursor<Run>,
+        alone: Option<Completion>,
+    ) -> Result<Sent> {
         // One word is for the operation that asks.
         let bytes = self.fm.limits().packet - WORD;
         let room = Room { bytes, head: RUN, element: 1, carries: true };
@@ -166,16 +188,23 @@ impl<T: Transport> Sender<'_, T> {
         while runs.stage(room, |run| target.check(run.offset, run.len))? {
             let len = runs.staged.iter().map(|run| RUN + run.len).sum();
             let staged = &runs.staged;
-            if alone && self.may_flush(len) {
-                let runs = |out: Writer<'_>| write_runs(out, staged, true);
-                if !self.put_and_flush(head, len, runs) {
-                    return Ok(Sent::Stalled);
+            let fill = |out: &mut [u8]| write_runs(Writer(out), staged, true);
+            let sent = match alone {
+                Some(Completion::Notice) if len <= ANSWERED_BYTES_MAX => {
+                    self.packet_with_next(head, len, fill)
                 }
-            } else {
-                if !self.packet(head, len, |out| write_runs(Writer(out), staged, true)) {
-                    return Ok(Sent::Stalled);
+                Some(Completion::Notice) => self.packet(head, len, fill),
+                Some(Completion::Flush) if self.may_flush(len) => {
+                    self.put_and_flush(head, len, |out| write_runs(out, staged, true))
                 }
-                self.peer.unflushed = true;
+                _ => {
+                    let sent = self.packet(head, len, fill);
+                    self.peer.unflushed |= sent;
+                    sent
+                }
+            };
+            if !sent {
+                return Ok(Sent::Stalled);
             }
             runs.staged.clear();
         }
@@ -203,15 +232,20 @@ impl<T: Transport> Sender<'_, T> {
     }
 
     /// Sends what has gathered; with a flush where that is wanted, or where no answer is awaited behind which others can gather.
-    pub fn batch(&mut self, batch: &mut Batch, flush: bool) -> Sent {
+    pub fn batch(&mut self, batch: &mut Batch, leaves: Leaves) -> Sent {
         let Some((of, runs)) = batch.content() else { return Sent::All };
-        let asks = (flush || self.peer.unanswered == 0) && self.may_ask();
+        let needs_answer = batch.completion() == Completion::Flush;
+        let wants = leaves == Leaves::WithFlush || needs_answer && self.peer.unanswered == 0;
+        let asks = wants && self.may_ask();
         let sent = match of {
             Of::Put(region) => {
                 let head = head(PUT, region.word());
                 let copy = |out: Writer<'_>| out.0.copy_from_slice(runs);
                 match asks {
                     true => self.put_and_flush(head, runs.len(), copy),
+                    false if leaves == Leaves::WithNext => {
+                        self.packet_with_next(head, runs.len(), |out| copy(Writer(out)))
+                    }
                     false => self.packet(head, runs.len(), |out| copy(Writer(out))),
                 }
             }
@@ -228,7 +262,7 @@ impl<T: Transport> Sender<'_, T> {
         if !sent {
             return Sent::Stalled;
         }
-        self.peer.unflushed |= !asks;
+        self.peer.unflushed |= needs_answer && !asks;
         batch.clear();
         Sent::All
     }

@@ -327,21 +327,37 @@ impl Machine {
     }
 
     /// Small puts in a row to one of our slots at `target`, of which later ones write over earlier ones. Not where the kernel copies: a
-    /// put by it overtakes one that it has refused.
+    /// put by it overtakes one that it has refused. Half of the rows end with a notice, a message of the model, behind which nothing is
+    /// asked: what comes later finds the bytes there.
     fn row(&mut self, target: u32, slot: usize) {
         let area = AREAS + (self.rank as usize * SLOTS + slot) * SLOT;
         let to = self.targets[target as usize];
         let puts = if to.path() == Path::CrossMemory { 0 } else { self.rng.usize(1..=200) };
+        let before_notice = self.rng.bool();
+        let longest = if before_notice && self.rng.bool() { SLOT } else { 16 };
         for _ in 0..puts {
-            let len = self.rng.usize(1..=16);
+            let len = self.rng.usize(1..=longest);
             let first = self.rng.usize(..=SLOT - len);
             let local: Vec<u8> = (0..len).map(|_| self.rng.u8(..)).collect();
             let (fm, onesided) = (&mut self.fm, &mut self.onesided);
             let offset = (area + first) as u64;
+            let at = local.as_ptr();
             // SAFETY: `local` is kept until the operation is done.
-            let id = unsafe { onesided.put(fm, &to, offset, local.as_ptr(), len) };
+            let id = unsafe {
+                match before_notice {
+                    true => onesided.put_before_notice(fm, &to, offset, at, len),
+                    false => onesided.put(fm, &to, offset, at, len),
+                }
+            };
             self.mirrors[target as usize][slot * SLOT + first..][..len].copy_from_slice(&local);
             self.keep(id, target, local, Vec::new(), Check::Nothing);
+        }
+        if before_notice {
+            let flush = self.onesided.flush_before_notice(&mut self.fm, &to);
+            if let Some(id) = flush.unwrap_or_else(|e| panic!("seed {}: {e}", self.seed)) {
+                let _ = self.onesided.forget(id);
+            }
+            self.post(target);
         }
     }
 

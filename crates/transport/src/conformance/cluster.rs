@@ -71,16 +71,32 @@ impl<'f, F: Fixture> Cluster<'f, F> {
 
     /// Tries once to send this packet.
     pub fn attempt_this(&mut self, src: Rank, dst: Rank, head: Head, payload: Vec<u8>) -> Attempt {
+        self.attempt_so(src, dst, (head, payload), false)
+    }
+
+    /// As `attempt_this`; it may leave `with_next`, or at once.
+    pub fn attempt_so(
+        &mut self,
+        src: Rank,
+        dst: Rank,
+        (head, payload): (Head, Vec<u8>),
+        with_next: bool,
+    ) -> Attempt {
         if !self.has_credit(src, dst) {
             return Attempt::NoCredit;
         }
         let pair = self.pair(src, dst);
         let mut filled = false;
-        let outcome = self.ends[src as usize].send(dst, head, payload.len(), |to| {
+        let fill = |to: &mut [u8]| {
             assert_eq!(to.len(), payload.len(), "room of another size than asked for");
             to.copy_from_slice(&payload);
             filled = true;
-        });
+        };
+        let (end, len) = (&mut self.ends[src as usize], payload.len());
+        let outcome = match with_next {
+            true => end.send_with_next(dst, head, len, fill),
+            false => end.send(dst, head, len, fill),
+        };
         assert_eq!(filled, outcome.is_ok(), "fill runs exactly when the packet is taken");
         match outcome {
             Ok(()) => {

@@ -69,6 +69,29 @@ pub fn one_pair_stays_in_order<F: Fixture>(fixture: &mut F) {
     c.deliver_all();
 }
 
+/// Packets that may wait for the next one keep the order among others, and arrive also when nothing follows.
+pub fn a_packet_that_may_wait_for_the_next_arrives<F: Fixture>(fixture: &mut F) {
+    let mut c = Cluster::new(fixture, 2);
+    for round in 0..300 {
+        for _ in 0..1 + c.dice.below(3) {
+            let (len, with_next) = (c.some_size(), c.dice.below(2) == 0 || round % 2 == 0);
+            let (head, payload) = (c.dice.head(), c.dice.bytes(len));
+            let sent = (0..MAX_IDLE_STEPS).any(|_| {
+                let packet = (head, payload.clone());
+                let sent = c.attempt_so(0, 1, packet, with_next) == Attempt::Sent;
+                if !sent {
+                    c.poll(0, 16);
+                    c.poll(1, 16);
+                    c.fixture.turn();
+                }
+                sent
+            });
+            assert!(sent, "seed {}: no room for {len} bytes", c.fixture.seed());
+        }
+        c.deliver_all();
+    }
+}
+
 /// Eight senders, one receiver, everybody at once.
 pub fn many_senders_reach_one_receiver<F: Fixture>(fixture: &mut F) {
     let mut c = Cluster::new(fixture, 9);

@@ -60,9 +60,13 @@ unsafe fn start(
         let (fm, onesided) = process.onesided();
         // SAFETY: the caller's promise; the range is checked by the layer below.
         let moved = unsafe {
+            let (target, len) = (&there.peer.target, len as usize);
             match a.way {
-                Way::Put => onesided.put(fm, &there.peer.target, offset, local, len as usize),
-                Way::Get => onesided.get(fm, &there.peer.target, offset, local, len as usize),
+                Way::Put if window.epochs.borrow().ends_by_notice() => {
+                    onesided.put_before_notice(fm, target, offset, local, len)
+                }
+                Way::Put => onesided.put(fm, target, offset, local, len),
+                Way::Get => onesided.get(fm, target, offset, local, len),
             }
         };
         return moved.map_err(|failure| refused(window, there.rank, &failure));

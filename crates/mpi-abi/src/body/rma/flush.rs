@@ -62,8 +62,9 @@ fn finish(w: &mut Entered, window: &WinObject, begun: &[(usize, OpId)]) -> Resul
     result
 }
 
-/// Waits until all operations of this rank at the given ones have taken effect there, also where it fails for some of them. Those to whom
-/// what is sent arrives later anyhow are told before that is known.
+/// Completes the epoch in which this rank has accessed the given ones, also where it fails for some of them: waits until all that they are
+/// not told of by a packet behind it has taken effect there, and `tell`s those to whom what is sent arrives later anyhow before that is
+/// known.
 pub(super) fn these_and_tell(
     w: &mut Entered,
     window: &WinObject,
@@ -72,9 +73,10 @@ pub(super) fn these_and_tell(
 ) -> Result<()> {
     let (mut begun, mut result) = (Vec::new(), Ok(()));
     for rank in ranks {
-        match begin(w, window, rank) {
+        let (fm, onesided) = w.process.onesided();
+        match onesided.flush_before_notice(fm, &window.peers[rank].target) {
             Ok(op) => begun.extend(op.map(|op| (rank, op))),
-            Err(error) => result = result.and(Err(error)),
+            Err(failure) => result = result.and(Err(refused(window, rank, &failure))),
         }
         if w.process.onesided().1.precedes(&window.peers[rank].target) {
             tell(w, rank);
@@ -88,7 +90,14 @@ pub(super) fn everywhere(w: &mut Entered, window: &WinObject) -> Result<()> {
     let (_, onesided) = w.process.onesided();
     onesided.fence();
     let far = (0..window.peers.len()).filter(|rank| !window.is_mapped(*rank));
-    these_and_tell(w, window, far, |_, _| ())
+    let (mut begun, mut result) = (Vec::new(), Ok(()));
+    for rank in far {
+        match begin(w, window, rank) {
+            Ok(op) => begun.extend(op.map(|op| (rank, op))),
+            Err(error) => result = result.and(Err(error)),
+        }
+    }
+    if begun.is_empty() { result } else { result.and(finish(w, window, &begun)) }
 }
 
 /// Where operations are complete for the program: remote completion costs nothing where memory is mapped, so that

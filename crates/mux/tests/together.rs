@@ -1,0 +1,89 @@
+//! A packet that may wait for the next one shares its datagram.
+
+mod jobs;
+
+use hpvm_mux::Mux;
+use hpvm_transport::{Head, Packets, Segment};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const PAIRS: u64 = 100;
+
+/// The credits of rank 0 toward rank 1, and the datagrams that it has sent.
+struct Sender {
+    ends: Vec<Mux>,
+    credits: u32,
+}
+
+impl Sender {
+    fn new() -> Sender {
+        let mut sender = Sender { ends: jobs::open(2, 1), credits: 0 };
+        // The way is looked for with datagrams of its own.
+        sender.send(40, false);
+        sender.receive(1);
+        while !sender.ends.iter().all(Mux::is_quiet) {
+            sender.receive(0);
+        }
+        sender
+    }
+
+    fn send(&mut self, len: usize, with_next: bool) {
+        let end = &mut self.ends[0];
+        if self.credits == 0 {
+            self.credits = u32::from(end.take_credits(1));
+            assert!(self.credits > 0, "no credits toward a receiver that has polled");
+        }
+        let (head, fill) = (Head::single(3, len as u64), |to: &mut [u8]| to.fill(7));
+        let sent = match with_next {
+            true => end.send_with_next(1, head, len, fill),
+            false => end.send(1, head, len, fill),
+        };
+        sent.expect("there is a credit");
+        self.credits -= 1;
+    }
+
+    /// Polls once, and until so many packets have come to rank 1.
+    fn receive(&mut self, packets: usize) {
+        let (start, mut came) = (Instant::now(), 0);
+        loop {
+            self.ends[0].poll(4096, |_, _, _| ()).expect("a network that works");
+            let polled = self.ends[1].poll(4096, |src, head, data| {
+                assert_eq!((src, head.imm), (0, data.len() as u64));
+                assert!(data.iter().all(|byte| *byte == 7));
+            });
+            came += polled.expect("a network that works");
+            if came >= packets {
+                return;
+            }
+            assert!(start.elapsed() < PATIENCE, "{came} of {packets} packets came");
+        }
+    }
+
+    fn datagrams(&mut self) -> u64 {
+        // `arm` shows them.
+        self.ends[0].arm();
+        self.ends[0].disarm();
+        let all = self.ends[0].counters().expect("shared memory").read();
+        all.iter().find(|(name, _)| *name == "datagrams_sent").expect("a counter of that name").1
+    }
+
+    /// How many datagrams pairs of packets take.
+    fn pairs(&mut self, with_next: bool) -> u64 {
+        let before = self.datagrams();
+        for _ in 0..PAIRS {
+            self.send(40, with_next);
+            self.send(0, false);
+            self.receive(2);
+        }
+        self.datagrams() - before
+    }
+}
+
+#[test]
+fn two_packets_leave_in_one_datagram() {
+    let mut sender = Sender::new();
+    let (together, apart) = (sender.pairs(true), sender.pairs(false));
+    // A datagram that the kernel delivers late may be sent again.
+    assert!(together < PAIRS + PAIRS / 2, "{PAIRS} pairs in {together} datagrams");
+    assert!(apart >= 2 * PAIRS, "{PAIRS} times two packets in {apart} datagrams");
+}
