@@ -7,7 +7,7 @@ use crate::datagrams::{Admitted, Datagrams, Directory};
 use crate::interfaces::Interface;
 use crate::ofi::Fabric;
 use crate::ping::LivenessPort;
-use crate::socket::{RECEIVE_BYTES_MAX, Socket};
+use crate::socket::{RECEIVE_BYTES_MAX, Received, Socket};
 use crate::watch::Watch;
 use crate::xdp::{PastKernel, PastKernelSettings};
 use hpvm_bulk::FENCE;
@@ -85,6 +85,8 @@ pub struct Net {
     pub(crate) datagrams: Datagrams,
     pub(crate) streams: Streams,
     buffer: Box<[u8]>,
+    /// What the last receive brought, and how many bytes of it have been dealt with, if a budget ended before it did.
+    unread: Option<(Received, usize)>,
     pub(crate) host: String,
     /// When to look for silent peers again.
     pub(crate) next_round: u64,
@@ -214,6 +216,7 @@ impl Opened {
             datagrams,
             streams,
             buffer: vec![0; RECEIVE_BYTES_MAX].into(),
+            unread: None,
             host: settings.host,
             next_round: 0,
             watch: Watch::new(settings.timeout, settings.nodes),
@@ -395,13 +398,22 @@ impl Net {
         let mut packets = 0;
         let mut bytes = 0;
         while bytes < budget {
-            let received = match self.datagrams.receive(now, &mut self.buffer) {
-                Ok(Some(received)) => received,
-                Ok(None) => break,
-                Err(e) => return Err(socket_failed(&e)),
+            let (received, begin) = match self.unread.take() {
+                Some(unread) => unread,
+                None => match self.datagrams.receive(now, &mut self.buffer) {
+                    Ok(Some(received)) => (received, 0),
+                    Ok(None) => break,
+                    Err(e) => return Err(socket_failed(&e)),
+                },
             };
-            let mut rest = &self.buffer[..received.len];
+            let mut rest = &self.buffer[begin..received.len];
             while !rest.is_empty() {
+                if bytes >= budget {
+                    // It brought several datagrams.
+                    let done = received.len - rest.len();
+                    self.unread = Some((received, done));
+                    return Ok(packets);
+                }
                 let Some((datagram, later)) = Envelope::open(rest) else {
                     self.datagrams.stranger();
                     break;
@@ -487,7 +499,8 @@ impl Net {
             self.next_round = 0;
             return false;
         }
-        !self.datagrams.readable(now) && self.streams_rest(now) && self.deadline() > now
+        let waits = self.unread.is_some() || self.datagrams.readable(now);
+        !waits && self.streams_rest(now) && self.deadline() > now
     }
 
     /// Whether no bytes of streams can be moved now, so that this process may sleep until the kernel wakes it. An error
