@@ -1,6 +1,7 @@
 //! What stands beside a paper's figure: the same measurement of the report.
 
 use super::data::{Data, OWN, Point, larger_is_better};
+use super::measurements::pvm::PACKED;
 use super::measurements::{apps, barrier, idle, one_way, paper_runs};
 use crate::stats::half_size;
 
@@ -36,9 +37,10 @@ pub fn find(data: &Data, quantity: &str) -> Option<Today> {
     match words[..] {
         ["npb", benchmark, class] => npb(data, benchmark, class),
         ["app", name, what] => app(data, name, what),
-        [name] => {
-            message(data, name).or_else(|| onesided(data, name)).or_else(|| machine(data, name))
-        }
+        [name] => message(data, name)
+            .or_else(|| onesided(data, name))
+            .or_else(|| pvm(data, name))
+            .or_else(|| machine(data, name)),
         _ => None,
     }
 }
@@ -85,6 +87,20 @@ fn onesided(data: &Data, name: &str) -> Option<Today> {
         "shmem_bandwidth" => best(of("put_bandwidth").into_iter())
             .and_then(|p| today(p.median(), crate::table::bytes(p.size))),
         "shmem_fetch_add" => of("fetch_add").first().and_then(|p| today(p.median(), "")),
+        _ => None,
+    }
+}
+
+fn pvm(data: &Data, name: &str) -> Option<Today> {
+    let of = |mode: &'static str| data.points("pvm").iter().filter(move |p| p.mode == mode);
+    match name {
+        "pvm_latency" => of("round trip")
+            .filter(|p| p.op.as_deref() == Some(PACKED))
+            .min_by_key(|p| p.size)
+            .and_then(|p| today(p.median() / 2.0, format!("{} B, packed and unpacked", p.size))),
+        "pvm_bandwidth" => best(of("bandwidth"))
+            .and_then(|p| today(p.median(), crate::table::bytes(p.size))),
+        "pvm_probe" => of("probe").next().and_then(|p| today(p.median(), "nothing there")),
         _ => None,
     }
 }

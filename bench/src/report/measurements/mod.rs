@@ -17,6 +17,7 @@ mod pairs;
 pub(super) mod paper_runs;
 mod peers;
 mod probe;
+pub(super) mod pvm;
 mod rate;
 mod rma;
 mod shmem;
@@ -55,7 +56,7 @@ pub trait Measurement: Sync {
 }
 
 /// Every measurement.
-pub static ALL: [&dyn Measurement; 20] = [
+pub static ALL: [&dyn Measurement; 21] = [
     &noise::Noise,
     &floor::Floor,
     &latency::Latency,
@@ -72,6 +73,7 @@ pub static ALL: [&dyn Measurement; 20] = [
     &shmem::Shmem,
     &files::Files,
     &bsp::Bsp,
+    &pvm::Pvm,
     &startup::Startup,
     &apps::Apps,
     &peers::Peers,
