@@ -44,6 +44,12 @@ pub fn data() -> Data {
         point("memcpy", FLOOR, 1, 4096, "MB/s", 20000.0),
         point("tcp", FLOOR, 1, 8, "us", 5.0).of("latency", ""),
     ];
+    let pvm = vec![
+        point("probe", OWN, 2, 0, "us", 0.02).of("nothing there", ""),
+        exact("round trip", 2, 8, "us", 2.0).of("pack, send, receive, unpack", ""),
+        exact("round trip", 2, 8, "us", 1.5).of("psend, precv", ""),
+        exact("bandwidth", 2, 1024, "MB/s", 4000.0).of("psend, precv", ""),
+    ];
     let app = |n, s| exact("app", n, 0, "s", s).of("md", "strong");
     let npb = exact("npb", 4, 0, "Mop/s", 5000.0).of("BT", "A");
     let out =
@@ -82,6 +88,7 @@ pub fn data() -> Data {
             finished("idle", idle.to_vec()),
             finished("barrier", barrier.to_vec()),
             finished("pairs", pairs.to_vec()),
+            finished("pvm", pvm),
             finished("apps", vec![app(1, 0.4), app(2, 0.25)]),
             finished("npb", vec![npb]),
             out("shmem", Outcome::LeftOut("hpvmshmem is not installed".into())),

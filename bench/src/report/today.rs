@@ -98,8 +98,9 @@ fn pvm(data: &Data, name: &str) -> Option<Today> {
             .filter(|p| p.op.as_deref() == Some(PACKED))
             .min_by_key(|p| p.size)
             .and_then(|p| today(p.median() / 2.0, format!("{} B, packed and unpacked", p.size))),
-        "pvm_bandwidth" => best(of("bandwidth"))
-            .and_then(|p| today(p.median(), crate::table::bytes(p.size))),
+        "pvm_bandwidth" => {
+            best(of("bandwidth")).and_then(|p| today(p.median(), crate::table::bytes(p.size)))
+        }
         "pvm_probe" => of("probe").next().and_then(|p| today(p.median(), "nothing there")),
         _ => None,
     }
@@ -183,13 +184,13 @@ pub fn called(quantity: &str) -> &'static str {
         ["app", _, "speedup"] => "speed-up",
         ["app", _, "step" | "step_small" | "step_all"] => "time of a step",
         ["app", ..] => "time",
-        ["latency"] => "one way",
-        ["bandwidth" | "idle_bandwidth"] => "bandwidth",
+        ["latency" | "pvm_latency"] => "one way",
+        ["bandwidth" | "idle_bandwidth" | "pvm_bandwidth"] => "bandwidth",
         ["half_size"] => "N½",
         ["barrier"] => "barrier",
         ["barrier_slope"] => "barrier, growth",
         ["bisection"] => "bisection bandwidth",
-        ["probe"] => "look for a message",
+        ["probe" | "pvm_probe"] => "look for a message",
         ["shmem_put"] => "put",
         ["shmem_bandwidth"] => "bandwidth of puts",
         ["shmem_fetch_add"] => "fetch and add",

@@ -70,9 +70,9 @@ impl Measurement for Pvm {
     }
     fn headlines(&self, data: &Data) -> Vec<String> {
         let trip = |op: &'static str| {
-            data.points("pvm").iter().find(move |p| {
-                p.mode == "round trip" && p.op.as_deref() == Some(op) && p.size == 8
-            })
+            data.points("pvm")
+                .iter()
+                .find(move |p| p.mode == "round trip" && p.op.as_deref() == Some(op) && p.size == 8)
         };
         let (Some(packed), Some(typed)) = (trip(PACKED), trip(TYPED)) else { return Vec::new() };
         let [packed, typed] = [packed, typed].map(|p| crate::table::number(p.median()));
