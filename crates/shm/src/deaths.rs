@@ -44,7 +44,7 @@ impl Shm {
     }
 
     /// Takes back this rank's frames that ranks now dead had not given back, except those in packets from such a rank
-    /// that wait here to be read.
+    /// that are still to be read here.
     #[cold]
     pub(crate) fn frames_of_the_dead(&mut self) {
         let control = &*self.control;
@@ -59,10 +59,11 @@ impl Shm {
         }
     }
 
-    /// The frames of this rank in packets from `src` that have not been read.
+    /// The frames of this rank in packets from `src` that have not been read, or not to their end.
     fn frames_in_packets_from(&self, src: Rank) -> Vec<usize> {
         let (mapping, rank) = (&*self.mapping, self.rank);
-        let mut found = Vec::new();
+        let begun = self.pipelines.iter().filter(|pipeline| pipeline.src() == src);
+        let mut found: Vec<usize> = begun.flat_map(Pipeline::frames_of_reader).collect();
         for cell in self.receiver.waiting(&mapping.control(rank).tail, mapping.ring(rank)) {
             // SAFETY: the slot is published and has not been given back.
             let raw = unsafe { cell.read_head() };
@@ -235,5 +236,35 @@ mod tests {
         receiver.mark_dead(2);
         receiver.poll(usize::MAX, |_, _, data| came += data.len()).expect("clean packets");
         assert_eq!((receiver.pipelines.len(), came), (0, len));
+    }
+
+    /// The frames of the message are the reader's own, and the reader needs frames before it has read on.
+    #[test]
+    fn a_message_that_is_being_read_keeps_its_frames_when_its_sender_dies() {
+        let mut ends = ends(3);
+        let len = 2 * FRAME_BYTES;
+        for _ in 0..2 {
+            assert!(send(&mut ends[0], 2, 200));
+        }
+        assert_eq!(poll(&mut ends[2]).len(), 2, "rank 2 keeps the frames to answer in");
+        let (first, rest) = ends.split_at_mut(1);
+        let [reader, sender] = [&mut first[0], &mut rest[1]];
+        assert!(one_credit(sender, 0));
+        let mut begun = false;
+        let head = Head::single(1, 7);
+        let _ = sender.send_fragments(0, None, head, len, |_, out, _| {
+            if !std::mem::replace(&mut begun, true) {
+                reader.poll(usize::MAX, |_, _, _| panic!("nothing is written")).expect("clean");
+            }
+            out.fill(9);
+        });
+        reader.mark_dead(2);
+        while send(reader, 1, 251) {}
+        let mut came = 0;
+        let read = reader.poll(usize::MAX, |_, _, data| {
+            assert!(data.iter().all(|byte| *byte == 9), "other bytes than were sent");
+            came += data.len();
+        });
+        assert!(read.is_ok() && came == len, "{came} bytes");
     }
 }

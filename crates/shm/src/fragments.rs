@@ -121,6 +121,11 @@ impl Pipeline {
         Ok(true)
     }
 
+    /// The rank that sends the message.
+    pub(crate) fn src(&self) -> Rank {
+        self.src
+    }
+
     /// Those of the message's frames that belong to the rank that reads it.
     pub(crate) fn frames_of_reader(&self) -> impl Iterator<Item = usize> {
         let frames = self.frames[..self.len.div_ceil(FRAME_BYTES)].iter();
