@@ -3,6 +3,7 @@
 use crate::error::BenchError;
 use crate::evaluate::TIME_LIMIT;
 use crate::machine::Machine;
+use crate::record::Record;
 use crate::show::show;
 use crate::target::{self, prepend};
 use crate::versus::{self, Report, Side};
@@ -40,15 +41,13 @@ fn measure(plan: &Plan) -> Result<Report, BenchError> {
     let peer = Peer::start(plan);
     let rounds = versus::rounds(plan.repeat, plan.quick);
     let mut ours = || {
-        let mut command = command(plan);
-        command.env("PVM_VMID", format!("bench-{}", std::process::id()));
-        Ok(target::run_command(command, "hpvmpvm on hpvm", TIME_LIMIT)?
-            .with_results(&plan.program)?
-            .points)
+        let (budget, most) = pace(plan);
+        run_ours(&plan.program, budget, most)
     };
     let mut theirs = peer.as_ref().ok().map(|peer| {
         || {
-            let mut command = command(plan);
+            let (budget, most) = pace(plan);
+            let mut command = command(&plan.program, budget, most);
             set(&mut command, &peer.root, &peer.lib, &peer.folder);
             Ok(target::run_command(command, "hpvmpvm on PVM", TIME_LIMIT)?
                 .with_results(&plan.program)?
@@ -61,11 +60,23 @@ fn measure(plan: &Plan) -> Result<Report, BenchError> {
     Ok(Report { machine: Machine::here(), rounds, rows, alone: peer.err() })
 }
 
-fn command(plan: &Plan) -> Command {
-    let mut command = Command::new(&plan.program);
-    let budget = if plan.quick { "0.03" } else { "0.2" };
-    command.args(["--budget", budget, "--max", "1048576"]);
+/// Seconds of each point, and bytes of the longest message.
+fn pace(plan: &Plan) -> (f64, u32) {
+    (if plan.quick { 0.03 } else { 0.2 }, 1 << 20)
+}
+
+fn command(program: &Path, budget: f64, most: u32) -> Command {
+    let mut command = Command::new(program);
+    command.args(["--budget", &budget.to_string(), "--max", &most.to_string()]);
     command
+}
+
+/// Runs the program on hpvm, in a virtual machine of its own that ends with it; what it measured.
+pub fn run_ours(program: &Path, budget: f64, most: u32) -> Result<Vec<Record>, BenchError> {
+    let mut command = command(program, budget, most);
+    command.env("PVM_VMID", format!("bench-{}", std::process::id()));
+    let output = target::run_command(command, "hpvmpvm on hpvm", TIME_LIMIT)?;
+    Ok(output.with_results(program)?.points)
 }
 
 fn print(report: &Report) {

@@ -2,12 +2,10 @@
 
 use super::Measurement;
 use crate::error::BenchError;
-use crate::evaluate::TIME_LIMIT;
+use crate::pvm::run_ours;
 use crate::report::chart::{Axis, Plot};
 use crate::report::context::Context;
 use crate::report::data::{self, Data, OWN, Point};
-use crate::target;
-use std::process::Command;
 
 pub struct Pvm;
 
@@ -22,15 +20,6 @@ fn largest(context: &Context) -> u32 {
 /// Its points are many, and each is measured at least some times: a third of what other points get.
 fn budget(context: &Context) -> f64 {
     context.budget() / 3.0
-}
-
-/// The command: a virtual machine of its own, whose daemon ends with it.
-fn command(context: &Context) -> Command {
-    let mut command = Command::new(context.programs.join("hpvmpvm"));
-    command.args(["--budget", &budget(context).to_string()]);
-    command.args(["--max", &largest(context).to_string()]);
-    command.env("PVM_VMID", format!("report-{}", std::process::id()));
-    command
 }
 
 impl Measurement for Pvm {
@@ -58,9 +47,8 @@ impl Measurement for Pvm {
     fn run(&self, context: &Context) -> Result<Vec<Point>, BenchError> {
         let mut points = Vec::new();
         for _ in 0..context.launches() {
-            let output = target::run_command(command(context), "hpvmpvm", TIME_LIMIT)?;
-            let output = output.with_results(&context.programs.join("hpvmpvm"))?;
-            data::add(&mut points, OWN, output.points);
+            let program = context.programs.join("hpvmpvm");
+            data::add(&mut points, OWN, run_ours(&program, budget(context), largest(context))?);
         }
         Ok(points)
     }
