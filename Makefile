@@ -9,7 +9,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 
 .DEFAULT_GOAL := all
 .PHONY: all build mpi setup install uninstall demo test check unit seeds pauses simulate fuzz flap kills long-run vm conformance foreign count instructions \
-        apps web web-test mpi4py-tests mpi4py-wheel lammps model-suites bench bench-peers report loom sanitize miri wheel deb docs container clean distclean help
+        apps web web-test mpi4py-tests mpi4py-hosts mpi4py-wheel lammps model-suites bench bench-peers report loom sanitize miri wheel deb docs container clean distclean help
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -101,25 +101,7 @@ vm: build ## what this kernel lacks, in a virtual machine: NFS, quotas, limits o
 	@scripts/vm test $(STAGE) $(TEST)
 
 conformance: build ## C programs of tests/conformance on the built library
-	@$(CARGO) run -q -p hpvm-tests --bin conformance -- \
-	    --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun
-	@$(CARGO) run -q -p hpvm-tests --bin conformance -- --dir tests/shmem \
-	    --mpicc $(STAGE)/bin/oshcc --mpirun $(STAGE)/bin/oshrun
-	@$(CARGO) run -q -p hpvm-tests --bin conformance -- --dir tests/sam \
-	    --mpicc $(STAGE)/bin/samcc --mpirun $(STAGE)/bin/mpirun
-	@$(CARGO) run -q -p hpvm-tests --bin conformance -- --dir tests/armci --library armci \
-	    --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun
-	@$(CARGO) run -q -p hpvm-tests --bin conformance -- --dir tests/portals --library portals \
-	    --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun
-	@for copies in yes no; do \
-	    HPVM_SINGLE_COPY=$$copies $(CARGO) run -q -p hpvm-tests --bin conformance -- --filter p2p_both_ends \
-	        --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun || exit 1; done
-	@for shared in yes no; do \
-	    HPVM_OVERSUBSCRIBED=$$shared $(CARGO) run -q -p hpvm-tests --bin conformance -- --filter coll_ \
-	        --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun || exit 1; done
-	@for tables in tests/tables/*; do \
-	    HPVM_TABLES=$(CURDIR)/$$tables $(CARGO) run -q -p hpvm-tests --bin conformance -- --filter coll_ \
-	        --mpicc $(STAGE)/bin/mpicc --mpirun $(STAGE)/bin/mpirun || exit 1; done
+	@scripts/conformance $(STAGE)
 
 foreign: build ## the same, compiled for the ABIs of MPICH and of Open MPI
 	@scripts/foreign $(STAGE) mpich
@@ -137,6 +119,10 @@ count: build ## the same, compared with that file (needs valgrind)
 mpi4py-tests: build ## the tests of mpi4py itself, on 1, 2, 3 and 5 ranks (6 minutes)
 	@scripts/mpi4py tests $(STAGE)
 
+mpi4py-hosts: build ## the same over two test hosts, on 2 to 5 ranks (10 minutes, root)
+	@scripts/mpi4py build $(STAGE)
+	@HPVM_PREFIX=$(abspath $(STAGE)) $(CARGO) test -p hpvm-tests --test jobs -- --ignored --nocapture mpi4py_on_two_hosts
+
 mpi4py-wheel: build ## the same on 1 and 2 ranks with mpi4py's wheel, for MPICH's and Open MPI's ABI
 	@RANKS="$${RANKS-1 2}" scripts/mpi4py tests $(STAGE) mpich
 	@RANKS="$${RANKS-1 2}" scripts/mpi4py tests $(STAGE) openmpi
@@ -151,7 +137,7 @@ lammps: build ## LAMMPS from PyPI: its lj benchmark on 1, 2 and 4 ranks, digits 
 	@scripts/lammps run $(STAGE)
 
 loom: setup ## model checks of the lock-free code
-	@RUSTFLAGS="--cfg hpvm_loom" CARGO_TARGET_DIR=$(TARGET)/loom \
+	@RUSTFLAGS="--cfg hpvm_loom" CARGO_TARGET_DIR=$(TARGET)/loom CARGO_PROFILE_RELEASE_LTO=off \
 	    $(CARGO) test --release -p hpvm-sync -p hpvm-shm -p hpvm-wire --lib loom
 
 NIGHTLY = $(CARGO) +nightly

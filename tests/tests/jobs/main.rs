@@ -37,6 +37,7 @@ mod load;
 mod long_run;
 mod mistakes;
 mod models;
+mod mpi4py_hosts;
 mod network;
 mod ofi;
 mod portals;
