@@ -63,7 +63,10 @@ check: setup ## formatting, lints, tidy rules
 	@$(CARGO) clippy --workspace --all-targets -- -D warnings
 	@$(CARGO) run -q -p xtask -- tidy
 
-unit: build ## Rust tests, and multi-process tests of the launcher and the library
+# The tests are compiled beside the library: its links at the end of the build take minutes, each on one processor.
+unit: setup ## Rust tests, and multi-process tests of the launcher and the library
+	@$(CARGO) test -q --workspace --no-run & tests=$$!; \
+	    $(MAKE) --no-print-directory build || { kill $$tests; exit 1; }; wait $$tests || true
 	@$(STAGE)/bin/hpvm bench peers --install-only --dir peers || \
 	    echo "without other MPIs some tests cannot run; they are counted as skipped" >&2
 	@HPVM_PREFIX=$(abspath $(STAGE)) $(CARGO) test --workspace --no-fail-fast
