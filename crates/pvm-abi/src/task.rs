@@ -358,16 +358,14 @@ impl Task {
         if let Some(index) = garbled {
             self.incoming.swap_remove(index);
         }
-        if young && buffers.queued() > before {
-            self.look();
-        }
-        if self.incoming.len() > 1 && buffers.queued() > before {
-            self.take_causes(buffers, before);
+        if (young || count > 1) && buffers.queued() > before {
+            self.take_causes(buffers, before, young);
         }
         some || posted.is_some_and(|posted| posted.got().is_some())
     }
 
     /// Whether a message that is there may be the effect of another one that has to come first: then none goes straight to a receive.
+    #[inline(never)]
     fn may_be_caused(&self) -> bool {
         let ready = || self.incoming.iter().filter(|link| link.is_ready());
         // A cause is there when its effect is: so all are looked at again behind the first one that is ready.
@@ -376,8 +374,15 @@ impl Task {
 
     /// Takes what others had sent before the messages behind the first `count` of the queue, and puts all of these in the order in which they
     /// were sent. A message that another one was sent because of lies in its link when that other one does; but the look at that link may
-    /// have been before.
-    fn take_causes(&mut self, buffers: &mut Buffers, count: usize) {
+    /// have been before. `young`: there may be links that are not known yet.
+    #[inline(never)]
+    fn take_causes(&mut self, buffers: &mut Buffers, count: usize, young: bool) {
+        if young {
+            self.look();
+        }
+        if self.incoming.len() < 2 {
+            return;
+        }
         let Some(latest) = buffers.latest_behind(count) else { return };
         for link in &mut self.incoming {
             while buffers.waiting_bytes() <= self.limit
