@@ -318,8 +318,13 @@ impl Task {
     ) -> bool {
         let mut some = false;
         let mut garbled = None;
+        let mut young = false;
         self.full = false;
         let count = self.incoming.len();
+        let before = buffers.queued();
+        if posted.is_some() && self.may_be_caused() {
+            posted = None;
+        }
         for at in 0..count {
             let index = (self.next + at) % count;
             let link = &mut self.incoming[index];
@@ -330,6 +335,7 @@ impl Task {
                 self.full |= !link.awaits_segment();
                 continue;
             }
+            young |= link.is_young();
             let (came, polled) = take(buffers, |mut memory, mut sink| {
                 link.poll(&mut memory, &mut sink, extent, posted.as_deref_mut())
             });
@@ -352,7 +358,46 @@ impl Task {
         if let Some(index) = garbled {
             self.incoming.swap_remove(index);
         }
+        if (young || count > 1) && buffers.queued() > before {
+            self.take_causes(buffers, before, young);
+        }
         some || posted.is_some_and(|posted| posted.got().is_some())
+    }
+
+    /// Whether a message that is there may be the effect of another one that has to come first: then none goes straight to a receive.
+    #[inline(never)]
+    fn may_be_caused(&self) -> bool {
+        let ready = || self.incoming.iter().filter(|link| link.is_ready());
+        // A cause is there when its effect is: so all are looked at again behind the first one that is ready.
+        ready().any(Incoming::is_young) || (ready().next().is_some() && ready().count() > 1)
+    }
+
+    /// Takes what others had sent before the messages behind the first `count` of the queue, and puts all of these in the order in which they
+    /// were sent. A message that another one was sent because of lies in its link when that other one does; but the look at that link may
+    /// have been before. `young`: there may be links that are not known yet.
+    #[inline(never)]
+    fn take_causes(&mut self, buffers: &mut Buffers, count: usize, young: bool) {
+        if young {
+            self.look();
+        }
+        if self.incoming.len() < 2 {
+            return;
+        }
+        let Some(latest) = buffers.latest_behind(count) else { return };
+        for link in &mut self.incoming {
+            while buffers.waiting_bytes() <= self.limit
+                && link.next_stamp().is_some_and(|stamp| stamp < latest)
+            {
+                let (came, _) = take(buffers, |mut memory, mut sink| {
+                    link.poll(&mut memory, &mut sink, Extent::Next, None)
+                });
+                // Not whole, or no message at all, which the next poll finds out again and tells.
+                if !came {
+                    break;
+                }
+            }
+        }
+        buffers.sort_behind(count);
     }
 
     /// The same of other hosts' tasks. A look takes what one read has brought, not all there is: a link goes above the limit of what

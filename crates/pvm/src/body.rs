@@ -326,7 +326,8 @@ impl Body {
         let [len, context, tag, wait_id, encoding, crc, source, target] = words;
         let len = usize::try_from(len).map_err(|_| Code::BadMsg)?;
         let bytes = self.take(len)?.to_vec();
-        Ok((Head { source, target, tag, context, wait_id, encoding, crc }, bytes))
+        let stamp = 0;
+        Ok((Head { source, target, tag, context, wait_id, encoding, crc, stamp }, bytes))
     }
 
     /// Unpacks `count` elements to `to`, every `stride`th.

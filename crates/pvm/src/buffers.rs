@@ -17,6 +17,8 @@ pub struct Head {
     pub wait_id: i32,
     pub encoding: i32,
     pub crc: i32,
+    /// When its sender began to send it, by a clock of the host; 0: not known.
+    pub stamp: u64,
 }
 
 /// A message buffer.
@@ -285,6 +287,33 @@ impl Buffers {
         queue.iter().copied().find(|number| head(*number).is_some_and(&mut accept))
     }
 
+    /// How many messages are in the queue.
+    pub fn queued(&self) -> usize {
+        self.queue.len()
+    }
+
+    fn stamp(&self, number: i32) -> u64 {
+        let message = self.all.get(number as usize - 1).and_then(Option::as_ref);
+        message.map_or(0, |message| message.head.stamp)
+    }
+
+    /// When the last of the messages was sent that are behind the first `count` of the queue.
+    pub fn latest_behind(&self, count: usize) -> Option<u64> {
+        self.queue.iter().skip(count).map(|number| self.stamp(*number)).max()
+    }
+
+    /// Puts the messages behind the first `count` of the queue in the order in which they were sent.
+    pub fn sort_behind(&mut self, count: usize) {
+        let mut behind: Vec<_> =
+            self.queue.iter().skip(count).map(|number| (self.stamp(*number), *number)).collect();
+        if behind.is_sorted_by_key(|(stamp, _)| *stamp) {
+            return;
+        }
+        behind.sort_by_key(|(stamp, _)| *stamp);
+        self.queue.truncate(count);
+        self.queue.extend(behind.into_iter().map(|(_, number)| number));
+    }
+
     /// The messages in the queue, the oldest first.
     pub fn waiting(&self) -> impl Iterator<Item = i32> + '_ {
         self.queue.iter().copied()
@@ -387,6 +416,23 @@ mod tests {
         assert_eq!(buffers.waiting().collect::<Vec<_>>(), [second]);
         buffers.receive(second);
         assert_eq!(buffers.waiting_bytes(), 0);
+    }
+
+    #[test]
+    fn messages_that_came_together_are_in_the_order_in_which_they_were_sent() {
+        let mut buffers = Buffers::default();
+        let mut sent = |tag, stamp| {
+            let mut message = message(1, tag, 0);
+            message.head.stamp = stamp;
+            buffers.arrived(message)
+        };
+        let numbers = [sent(1, 90), sent(2, 70), sent(3, 80), sent(4, 70)];
+        assert_eq!(buffers.queued(), 4);
+        assert_eq!(buffers.latest_behind(1), Some(80));
+        assert_eq!(buffers.latest_behind(4), None);
+        buffers.sort_behind(1);
+        let [first, second, third, fourth] = numbers;
+        assert_eq!(buffers.waiting().collect::<Vec<_>>(), [first, second, fourth, third]);
     }
 
     #[test]

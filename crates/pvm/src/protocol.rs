@@ -250,6 +250,7 @@ impl Mail {
             wait_id: self.wait_id,
             encoding: self.encoding,
             crc: 0,
+            stamp: 0,
         }
     }
 }

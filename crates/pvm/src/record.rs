@@ -17,6 +17,16 @@ pub const MORE: u32 = 0x5056_4d32;
 /// No fragment: the next one lies at the start of the ring.
 pub const SKIP: u32 = 0x5056_4d33;
 
+/// Where in the head it says when the message was sent.
+const STAMP: usize = 32;
+
+/// When the message was sent that begins here; `None`: none does.
+pub fn stamp(fragment: &[u8]) -> Option<u64> {
+    let begins = fragment.get(4..8)? == FIRST.to_le_bytes();
+    let stamp = fragment.get(FRONT as usize + STAMP..)?.first_chunk()?;
+    begins.then(|| u64::from_le_bytes(*stamp))
+}
+
 /// Bytes that a fragment takes in the ring.
 pub fn room(first: bool, len: u64) -> u64 {
     (FRONT + if first { HEAD } else { 0 } + len).next_multiple_of(ALIGN)
@@ -30,6 +40,7 @@ pub fn encode(head: &Head, total: u64) -> [u8; HEAD as usize] {
     for (word, to) in words.iter().zip(out[8..].chunks_exact_mut(4)) {
         to.copy_from_slice(&word.to_le_bytes());
     }
+    out[STAMP..].copy_from_slice(&head.stamp.to_le_bytes());
     out
 }
 
@@ -46,6 +57,7 @@ pub fn decode(bytes: &[u8; HEAD as usize], source: i32) -> (Head, u64) {
         wait_id: word(20),
         encoding: word(24),
         crc: word(28),
+        stamp: u64::from(word(32) as u32) | u64::from(word(36) as u32) << 32,
     };
     (head, total)
 }
@@ -182,6 +194,11 @@ impl Assembler {
         Ok(())
     }
 
+    /// When the message was sent of which a part is missing.
+    pub fn stamp(&self) -> Option<u64> {
+        self.partial.as_ref().map(|partial| partial.head.stamp)
+    }
+
     /// Whether the rest of a message is missing that goes to a receive which waits.
     pub fn goes_to_receive(&self) -> bool {
         matches!(&self.partial, Some(Partial { bytes: Destination::Posted(_), .. }))
@@ -249,8 +266,16 @@ mod tests {
 
     #[test]
     fn heads_come_back() {
-        let head =
-            Head { source: 5, target: 6, tag: -7, context: 8, wait_id: 9, encoding: 1, crc: -3 };
+        let head = Head {
+            source: 5,
+            target: 6,
+            tag: -7,
+            context: 8,
+            wait_id: 9,
+            encoding: 1,
+            crc: -3,
+            stamp: 1 << 40,
+        };
         assert_eq!(decode(&encode(&head, 1 << 33), 5), (head, 1 << 33));
     }
 

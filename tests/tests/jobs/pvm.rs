@@ -47,6 +47,12 @@ fn messages_of_a_task_come_in_their_order() {
     assert_eq!(succeed(task(&program("order"))), "No errors\n");
 }
 
+/// Also where another task has sent the one because of the other.
+#[test]
+fn a_message_comes_behind_its_cause() {
+    assert_eq!(succeed(task(&program("cause"))), "No errors\n");
+}
+
 /// Answers and errors of each call, as the manual pages have them.
 #[test]
 fn each_call_answers_what_its_manual_page_says() {

@@ -84,6 +84,18 @@ fn mistakes_are_told_once_with_name_and_rank() {
     assert!(outcome.output.contains(says), "{}", outcome.output);
 }
 
+/// It has an accumulator that the others wait for.
+#[test]
+fn a_killed_rank_ends_the_job() {
+    let Some(samcc) = samcc() else { return };
+    let mut job = clean(prefix().join("bin/mpirun"));
+    job.args(["-n", "3"]).arg(built(&samcc, "killed"));
+    let outcome = run_within(job, PATIENCE);
+    assert_eq!(outcome.code, Some(128 + libc::SIGKILL), "{}", outcome.output);
+    assert!(outcome.output.contains("rank 1 (pid "), "{}", outcome.output);
+    assert_eq!(outcome.output.lines().count(), 1, "{}", outcome.output);
+}
+
 #[test]
 fn the_wrapper_names_the_libraries() {
     let Some(samcc) = samcc() else { return };

@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 /// A message of so many bytes is worth being received before the next one is taken: its memory is used again for that one.
 const LARGE: u64 = 16 << 10;
 
+/// So often something is taken from a link before its receiver no longer looks for new links each time.
+const YOUTH: u32 = 32;
+
 /// How much is taken at once.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
@@ -42,6 +45,8 @@ pub struct Incoming {
     /// Segments that come later, by generation.
     later: BTreeMap<u32, Segment>,
     assembler: Assembler,
+    /// Times that something was taken, up to [`YOUTH`].
+    uses: u32,
 }
 
 /// What a sender wrote makes no sense.
@@ -50,7 +55,7 @@ pub struct Garbled(pub String);
 impl Incoming {
     pub fn new(from: Tid, segment: Segment) -> Incoming {
         let (later, assembler) = (BTreeMap::new(), Assembler::default());
-        Incoming { from, segment, tail: 0, generation: 0, later, assembler }
+        Incoming { from, segment, tail: 0, generation: 0, later, assembler, uses: 0 }
     }
 
     /// Another segment of the sender.
@@ -66,6 +71,22 @@ impl Incoming {
         // The bytes are read in `poll`, after its own load.
         self.segment.head().load(Ordering::Relaxed) != self.tail
             || self.segment.moved().load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether something was taken a few times only: others may have begun to send at the same time, by links that have not come yet.
+    pub fn is_young(&self) -> bool {
+        self.uses < YOUTH
+    }
+
+    /// When the next message was sent, if a part of it is there.
+    pub fn next_stamp(&self) -> Option<u64> {
+        if let Some(stamp) = self.assembler.stamp() {
+            return self.is_ready().then_some(stamp);
+        }
+        // Before `head`, as in `poll`: pairs with the store of `grow`.
+        let moved = self.segment.moved().load(Ordering::Acquire) != 0;
+        let next = moved.then(|| self.later.get(&(self.generation + 1))).flatten();
+        stamp_at(&self.segment, self.tail).or_else(|| stamp_at(next?, 0))
     }
 
     /// Whether the sender has gone on in a segment that has not come yet.
@@ -107,6 +128,7 @@ impl Incoming {
         mut posted: Option<&mut Posted>,
     ) -> Result<Stopped, Garbled> {
         let mut idle = Idle::default();
+        self.uses = (self.uses + 1).min(YOUTH);
         loop {
             // Before `head`: when it is set, that one is final. Pairs with the store of `grow`.
             let moved = self.segment.moved().load(Ordering::Acquire) != 0;
@@ -207,6 +229,22 @@ impl Incoming {
         self.tail += taken.room;
         Ok(taken.whole)
     }
+}
+
+/// When the message was sent that begins in a segment behind `at`, if it is there.
+fn stamp_at(segment: &Segment, at: u64) -> Option<u64> {
+    // Pairs with the store of `write`.
+    let head = segment.head().load(Ordering::Acquire);
+    let there = |at: u64| {
+        let len = head.checked_sub(at).filter(|len| *len <= segment.capacity())?;
+        // SAFETY: from `at`, where the receiver is or goes on, to `head` the bytes are ours, in one run, and were published before `head`.
+        Some(unsafe { core::slice::from_raw_parts(segment.at(at), len as usize) })
+    };
+    let first = there(at)?;
+    if first.get(4..8) == Some(&record::SKIP.to_le_bytes()) {
+        return record::stamp(there((at + 1).next_multiple_of(segment.capacity()))?);
+    }
+    record::stamp(first)
 }
 
 /// How long the fragments of a message that goes to a receive are waited for by polling, and how long in all: as long as its sender may

@@ -72,6 +72,8 @@ pub struct Outgoing {
     /// Where the end of the ring was left out last, and how much of it.
     skipped: (u64, u64),
     stores: SlowStores,
+    /// When the last message was sent.
+    stamp: u64,
 }
 
 /// The bytes of a message that were not copied yet.
@@ -132,6 +134,7 @@ impl Outgoing {
             computes,
             skipped,
             stores,
+            stamp: 0,
         })
     }
 
@@ -211,6 +214,9 @@ impl Outgoing {
         if total > FRAGMENT {
             balance::show(self.segment.sender(), balance::here());
         }
+        // Not before the last one, should the processors' counters differ.
+        self.stamp = self.stamp.max(slow_stores::ticks());
+        let head = &Head { stamp: self.stamp, ..*head };
         let (mut parts, mut rest, mut first) = (Parts { parts, at: 0 }, total, true);
         while first || rest > 0 {
             let len = rest.min(FRAGMENT);

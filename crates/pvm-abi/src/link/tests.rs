@@ -76,7 +76,7 @@ fn lengths() -> Vec<usize> {
 fn check(got: &[(Head, Vec<u8>)]) {
     for (number, (len, (head, bytes))) in lengths().into_iter().zip(got).enumerate() {
         let (mut expected, data) = message(number, len);
-        expected.source = 1;
+        (expected.source, expected.stamp) = (1, head.stamp);
         assert_eq!(*head, expected);
         assert!(*bytes == data, "message {number} of {len} bytes");
     }
@@ -118,6 +118,37 @@ fn the_next_message_is_taken_alone() {
         assert_eq!(got.len(), taken);
     }
     assert!(!incoming.is_ready());
+}
+
+/// Also where the end of the ring is left out, and in the segments behind the first one.
+#[test]
+fn when_the_next_message_was_sent_is_known_before_it_is_taken() {
+    let (to, segments) = channel();
+    let mut carrier = ToChannel { to, gives_up: true };
+    let mut link = Outgoing::open(2, ENOUGH, &mut carrier).expect("opens");
+    let (_, segment) = segments.recv().expect("the first segment");
+    let mut incoming = Incoming::new(1, segment);
+    let mut got: Vec<(Head, Vec<u8>)> = Vec::new();
+    let mut last = 0;
+    for part in lengths().chunks(1700) {
+        for (number, len) in part.iter().enumerate() {
+            let (head, data) = message(number, *len);
+            link.send(&head, &[&data], &mut carrier).expect("sends");
+        }
+        for (generation, segment) in segments.try_iter() {
+            incoming.add(generation, segment);
+        }
+        for _ in part {
+            let stamp = incoming.next_stamp().expect("a message is there");
+            let mut memory = |len| Some(Vec::with_capacity(len));
+            let mut sink = |head, bytes| got.push((head, bytes));
+            assert!(incoming.poll(&mut memory, &mut sink, Extent::Next, None).is_ok());
+            assert_eq!(got.pop().map(|(head, _)| head.stamp), Some(stamp));
+            assert!(stamp >= last, "a later message has a lower stamp");
+            last = stamp;
+        }
+        assert_eq!(incoming.next_stamp(), None);
+    }
 }
 
 /// A sender sees where its receiver waits, and whether it sleeps.
@@ -259,12 +290,12 @@ fn receives_take_messages_straight_to_their_memory() {
             std::thread::yield_now();
         }
         let (mut expected, data) = message(number, len(number));
-        expected.source = 1;
         let (head, got) = match (posted.got(), queued.pop()) {
             (Some((head, len)), None) => (head, memory[..len].to_vec()),
             (None, Some(message)) => message,
             _ => panic!("two messages"),
         };
+        (expected.source, expected.stamp) = (1, head.stamp);
         assert_eq!(head, expected);
         assert!(got == data, "message {number}");
     }
