@@ -158,6 +158,12 @@ void sam_task_add(const void *task, size_t bytes);
  * phase. A task longer than `most` is an error. */
 int sam_task_next(void *task, size_t most, size_t *bytes);
 
+/* From now on tasks are those of the first so many ranks: these alone add and take them, and a phase is over when their tasks are
+ * done. Each of them calls it, between two phases, with the same numbers; `series`, at most 2^32 - 1, is larger than any that one
+ * of them has given before. None adds or asks for a task until all have called it: a barrier of theirs lies between. Before the first
+ * call all ranks share tasks. */
+void sam_task_ranks(int ranks, uint64_t series);
+
 /* ---- Objects with pointers ---- */
 
 typedef int sam_type;

@@ -177,8 +177,11 @@ int app_checkpoint_write(const struct app *app, MPI_Comm comm, const char *path,
     if (!opened(app, comm, new_path, MPI_MODE_CREATE | MPI_MODE_WRONLY, &file))
         return APP_FILE;
     write_all(file, comm, app, state, sentence);
-    if (!all_well(app, comm, new_path, sentence))
+    if (!all_well(app, comm, new_path, sentence)) {
+        if (rank == 0)
+            unlink(new_path); /* perhaps the disk is full */
         return APP_FILE;
+    }
     if (rank == 0)
         rename_durably(new_path, path, sentence);
     return all_well(app, comm, path, sentence) ? 0 : APP_FILE;

@@ -2,11 +2,13 @@
 #include "app.h"
 
 #include <errno.h>
+#include <libgen.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char scaling[APP_TEXT_SIZE];
@@ -60,6 +62,34 @@ static int parse(int argc, char **argv, struct app *app, const char *what,
         return APP_USAGE;
     }
     return scaling_kind(app) ? -1 : APP_USAGE;
+}
+
+/* Whether a file can be written; by another one that takes its place, if `anew`. If not, `errno` says why. */
+static int can_write(const char *path, int anew)
+{
+    char folder[APP_TEXT_SIZE];
+    struct stat found;
+    int there = stat(path, &found) == 0;
+    if (there && S_ISDIR(found.st_mode)) {
+        errno = EISDIR;
+        return 0;
+    }
+    if (there && !anew)
+        return access(path, W_OK) == 0;
+    snprintf(folder, sizeof folder, "%s", path);
+    return access(dirname(folder), W_OK | X_OK) == 0;
+}
+
+/* On rank 0. A run of hours shall not find out at its end that there is no place for what it has found. */
+static int places(const struct app *app)
+{
+    if (*app->checkpoint && !can_write(app->checkpoint, 1))
+        fprintf(stderr, "%s: checkpoint %s: cannot be opened: %s\n", app->name, app->checkpoint, strerror(errno));
+    else if (*app->image && !can_write(app->image, 0))
+        fprintf(stderr, "%s: the picture %s could not be written: %s\n", app->name, app->image, strerror(errno));
+    else
+        return -1;
+    return APP_FILE;
 }
 
 /* How often this job was started before, or -1 where nobody starts jobs again: mpirun --max-restarts and the queue say
@@ -119,6 +149,8 @@ int app_begin(int *argc, char ***argv, struct app *app, const char *name, const 
     MPI_Comm_size(MPI_COMM_WORLD, &app->ranks);
     if (app->rank == 0)
         status = parse(*argc, *argv, app, what, own, common);
+    if (status < 0 && app->rank == 0)
+        status = places(app);
     if (status < 0 && app->rank == 0)
         status = go_on(app);
     MPI_Bcast(&status, 1, MPI_INT, 0, MPI_COMM_WORLD);

@@ -4,8 +4,8 @@
  * it has to do with it, and the owner once until all is over; then the value goes. All updates of a block are made in
  * the order of their panels, so the factor has the same bits on any number of ranks. */
 #include "cholesky.h"
+#include "common/among.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,33 +199,12 @@ static void begin_blocks(struct factor *f)
     }
 }
 
-/* A barrier at which ranks answer others. */
-static void wait_for_all(const struct factor *f)
-{
-    MPI_Request request;
-    MPI_Ibarrier(f->comm, &request);
-    for (int done = 0; !done;) {
-        sam_poll();
-        MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-        if (!done)
-            sched_yield();
-    }
-}
-
-/* Names are used once: each computation has its own. Not all ranks take part in all of them. */
-static uint64_t new_run(MPI_Comm comm)
-{
-    static uint64_t last;
-    MPI_Allreduce(MPI_IN_PLACE, &last, 1, MPI_UINT64_T, MPI_MAX, comm);
-    return ++last;
-}
-
 void factor_make(struct factor *f, struct app *app, MPI_Comm comm, const struct matrix *a, int *order, int width)
 {
     memset(f, 0, sizeof *f);
     f->app = app;
     f->comm = comm;
-    f->run = new_run(f->comm);
+    f->run = new_series(f->comm);
     MPI_Comm_rank(comm, &f->rank);
     MPI_Comm_size(comm, &f->ranks);
     f->s = structure_make(a, order, width, &f->a);
@@ -235,10 +214,10 @@ void factor_make(struct factor *f, struct app *app, MPI_Comm comm, const struct 
 double factor_compute(struct factor *f)
 {
     begin_blocks(f);
-    wait_for_all(f);
+    meet(f->comm);
     double begin = MPI_Wtime();
     eliminate(f);
-    wait_for_all(f);
+    meet(f->comm);
     return MPI_Wtime() - begin;
 }
 
@@ -246,12 +225,12 @@ void factor_forget(struct factor *f)
 {
     for (int t = 0; t < f->target_count; t++)
         sam_end_use(name_of(f, f->targets[t].block));
-    wait_for_all(f);
+    meet(f->comm);
 }
 
 void factor_again(struct factor *f)
 {
-    f->run = new_run(f->comm);
+    f->run = new_series(f->comm);
     for (int b = 0; b < f->s.blocks_begin[f->s.panels]; b++) {
         f->s.blocks[b].values = NULL;
         f->s.blocks[b].reads = 0;

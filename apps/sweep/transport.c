@@ -45,8 +45,9 @@ INLINE wide both(quad q)
 #endif
 }
 
-/* The same pair for each ordinate; of four pairs in a vector the one with a number. */
-static wide each(pair p)
+/* The same pair for each ordinate; of four pairs in a vector the one with a number. Inlined as all that takes or gives such vectors:
+ * how a function returns them depends on the processor that it is compiled for. */
+INLINE wide each(pair p)
 {
     return (wide){p[0], p[0], p[0], p[0], p[1], p[1], p[1], p[1]};
 }

@@ -83,10 +83,10 @@ const CASES: [Case; NAMES.len()] = [
     },
     Case {
         name: "katsura",
-        title: "Gröbner, Katsura 8",
+        title: "Gröbner, Katsura 9",
         program: "sam_grobner",
-        arguments: "--quiet --system katsura --size 8",
-        quick: "--quiet --system katsura --size 7",
+        arguments: "--quiet --system katsura --size 9",
+        quick: "--quiet --system katsura --size 8",
         before: "basis in ",
         answer: Some(" terms, sum "),
         twin: None,

@@ -27,6 +27,49 @@ static long solve(board b)
     return found;
 }
 
+/* Tasks of more and more of the ranks, and of fewer again, while the others wait. */
+static void among_few(void)
+{
+    enum { TASKS = 40 };
+    for (int series = 1; series < 2 * n; series++) {
+        int ranks = series <= n ? series : 2 * n - series, key = 100 + series;
+        sam_name sum = sam_name_of(1, key);
+        if (me < ranks)
+            sam_task_ranks(ranks, series);
+        sam_barrier();
+        if (me == 0) {
+            sam_accumulator_begin(sum, sizeof(long));
+            sam_end_update(sum);
+        }
+        for (int task = me; me < ranks && task < TASKS; task += 2 * ranks) /* the first ranks have more */
+            sam_task_add(&task, sizeof task);
+        int done;
+        for (int phase = 0; phase < 2 && me < ranks; phase++)
+            while (sam_task_next(&done, sizeof done, NULL)) {
+                long *all = sam_update(sum, NULL);
+                *all += 1;
+                sam_end_update(sum);
+                if (done < TASKS && done + ranks < TASKS) {
+                    int more = TASKS + done;
+                    sam_task_add(&more, sizeof more);
+                }
+            }
+        sam_barrier();
+        if (me == 0) {
+            long expected = 0;
+            for (int rank = 0; rank < ranks; rank++)
+                for (int task = rank; task < TASKS; task += 2 * ranks)
+                    expected += 1 + (task + ranks < TASKS);
+            CHECK_EQ(*(long *)sam_update(sum, NULL), expected);
+            sam_end_update_to_value(sum, SAM_STAYS);
+        }
+    }
+    sam_barrier();
+    sam_task_ranks(n, 2 * (uint64_t)n);
+    sam_barrier();
+    CHECK_EQ(sam_task_next(NULL, 0, NULL), 0);
+}
+
 int main(int argc, char **argv)
 {
     int largest = argc > 1 ? atoi(argv[1]) : 8;
@@ -61,5 +104,6 @@ int main(int argc, char **argv)
         sam_end_use(name);
     }
     CHECK_EQ(sam_task_next(NULL, 0, NULL), 0); /* a phase without tasks */
+    among_few();
     return end();
 }

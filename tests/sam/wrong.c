@@ -60,6 +60,12 @@ static void task_huge(void) { sam_task_add("", SIZE_MAX); }
 static void task_large(void) { sam_task_add("", (size_t)1 << 60); }
 static void add_task(void) { sam_task_add("12345", 5); }
 static void short_task(void) { char few[4]; add_task(), sam_task_next(few, sizeof few, NULL); }
+static void share_far(void) { sam_task_ranks(n + 1, 1); }
+static void share_negative(void) { sam_task_ranks(-1, 1); }
+static void share_without_me(void) { if (me > 0) sam_task_ranks(me, 1); }
+static void share_again(void) { sam_task_ranks(n, 7), sam_task_ranks(n, 7); }
+static void share_late(void) { sam_task_ranks(n, (uint64_t)1 << 32); }
+static void share_under_way(void) { add_task(), sam_task_ranks(n, 1); }
 static void begin_twice(void) { sam_value_begin(name_of(42), 1), sam_value_begin(name_of(42), 1); }
 static void end_value(void) { sam_value_end(name_of(42), 1); }
 static void unfinished(void) { sam_value_begin(name_of(42), 1), use(42); }
@@ -111,6 +117,12 @@ static const struct {
     {"task_huge", nothing, task_huge},
     {"task_large", nothing, task_large},
     {"short_task", nothing, short_task},
+    {"share_far", nothing, share_far},
+    {"share_negative", nothing, share_negative},
+    {"share_without_me", nothing, share_without_me},
+    {"share_again", nothing, share_again},
+    {"share_late", nothing, share_late},
+    {"share_under_way", nothing, share_under_way},
     {"begin_twice", nothing, begin_twice},
     {"end_value", nothing, end_value},
     {"unfinished", nothing, unfinished},

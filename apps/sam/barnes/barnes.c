@@ -1,5 +1,6 @@
 /* Barnes and Hut's tree code on shared objects: the application of SAM's paper on PVM clusters. */
 #include "barnes.h"
+#include "../common/among.h"
 #include "../../common/plummer.h"
 
 #include <math.h>
@@ -26,15 +27,17 @@ struct head {
     double dt, softening, accuracy, first_energy, first_potential;
 };
 
-static void open_universe(struct run *run, struct universe *u)
+/* Steps that no run comes to: a run's names have the number of its series in front of that of the step. */
+enum { STEP_BITS = 40 };
+
+static void open_universe(struct run *run, MPI_Comm comm, struct universe *u)
 {
-    static uint64_t steps; /* names are used once, also if --check has several universes */
     memset(u, 0, sizeof *u);
     u->app = &run->app;
     u->total = run->bodies;
     u->accuracy = run->accuracy;
     u->softening = run->softening;
-    u->step = steps += (uint64_t)1 << 40;
+    u->step = new_series(comm) << STEP_BITS;
 }
 
 static void close_universe(struct universe *u)
@@ -47,9 +50,9 @@ static void close_universe(struct universe *u)
 }
 
 /* This rank's share of the start. The first forces twice: the bounds of the second need the accelerations of the first. */
-static void start(struct run *run, struct universe *u)
+static void start(struct run *run, MPI_Comm comm, struct universe *u)
 {
-    open_universe(run, u);
+    open_universe(run, comm, u);
     int64_t first = u->total * run->app.rank / run->app.ranks, behind = u->total * (run->app.rank + 1) / run->app.ranks;
     u->count = (int)(behind - first);
     u->bodies = app_memory((size_t)u->count + 1, sizeof *u->bodies);
@@ -153,7 +156,7 @@ static int read_checkpoint(struct run *run, struct universe *u, struct clock *c)
         return status;
     run->bodies = head.total, run->dt = head.dt;
     run->softening = head.softening, run->accuracy = head.accuracy;
-    open_universe(run, u);
+    open_universe(run, MPI_COMM_WORLD, u);
     u->bounded = 1;
     u->bodies = state.records;
     u->count = (int)state.count;
@@ -167,7 +170,7 @@ static int begin(struct run *run, struct universe *u, struct clock *c)
 {
     if (*run->app.restart)
         return read_checkpoint(run, u, c);
-    start(run, u);
+    start(run, MPI_COMM_WORLD, u);
     struct sums s = sum_up(u);
     *c = (struct clock){0, s.kinetic + s.potential, s.potential};
     return 0;
@@ -214,6 +217,19 @@ static int simulate(void *with)
     return status;
 }
 
+/* The first ranks alone; what belongs to the others' runs stays as it is. */
+static double timed(MPI_Comm comm, int times, void *with)
+{
+    struct run some = *(const struct run *)with;
+    MPI_Comm_size(comm, &some.app.ranks);
+    some.bodies *= times;
+    together_among(comm);
+    start(&some, comm, &some.u);
+    double seconds = time_among(comm, some.steps, next, &some);
+    close_universe(&some.u);
+    return seconds;
+}
+
 static int judge(const struct run *run, const char *what, double got, double limit)
 {
     return app_judge(&run->app, fabs(got) <= limit, "  %-38s %10.2e, allowed %g", what, got, limit);
@@ -229,7 +245,7 @@ static int check(void *with)
     struct universe u;
     run->bodies = CHECK_BODIES;
     run->accuracy = RMS;
-    start(run, &u);
+    start(run, MPI_COMM_WORLD, &u);
     struct sums s = sum_up(&u);
     struct clock c = {0, s.kinetic + s.potential, s.potential};
     struct errors before = compare_with_direct(&u, CHECK_SAMPLE);
@@ -256,8 +272,6 @@ static int sensible(void *with)
     const struct app *app = &run->app;
     sam_set_home(home_of);
     sam_init();
-    if (app->scaling != APP_NO_SCALING)
-        return app_refuse(app, APP_USAGE, "no --scaling here: shared objects are all ranks'; see hpvm bench sam");
     if (run->bodies / app->ranks > 100000000)
         return app_refuse(app, APP_USAGE, "%ld bodies on %d ranks are more than 100 million per rank; take more ranks",
                           run->bodies, app->ranks);
@@ -272,7 +286,7 @@ static void finish(void *with)
 
 int main(int argc, char **argv)
 {
-    static const struct app_parts parts = {.problem = sensible, .check = check, .simulate = simulate, .end = finish};
+    static const struct app_parts parts = {.problem = sensible, .check = check, .simulate = simulate, .timed = timed, .end = finish};
     static struct run run = {.bodies = 25000, .steps = 10, .seed = 1, .sample = 500, .lines = 10, .dt = 0.01, .accuracy = 1e-3};
     const struct app_flag flags[] = {
         {"--bodies", APP_WHOLE, &run.bodies, 2, 1e12, "N", "how many (25000, the paper's)"},

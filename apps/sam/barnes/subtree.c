@@ -141,7 +141,7 @@ void free_subtrees(struct universe *u)
     for (int n = 0; n < u->subtree_count; n++)
         if (u->subtrees[n].here)
             sam_end_use(name_with_home(u->step, SUBTREE, u->subtrees[n].owner, n));
-    sam_barrier();
+    meet_together();
     for (int n = 0; n < u->subtree_count; n++)
         if (u->subtrees[n].owner == u->app->rank)
             sam_free(name_with_home(u->step, SUBTREE, u->app->rank, n));

@@ -1,7 +1,34 @@
 /* Sums over all ranks: numbers go to rank 0 as values, and what they make together goes back as one. */
 #include "together.h"
+#include "among.h"
 
 #include <string.h>
+
+/* Who works together; at first all. */
+static struct {
+    MPI_Comm comm;
+    int ranks; /* 0: all */
+} team = {MPI_COMM_WORLD, 0};
+static uint64_t sums; /* a name is used once */
+
+void together_among(MPI_Comm comm)
+{
+    team.comm = comm;
+    MPI_Comm_size(comm, &team.ranks);
+    meet(comm);
+    /* Ranks that have waited have made fewer sums. */
+    MPI_Allreduce(MPI_IN_PLACE, &sums, 1, MPI_UINT64_T, MPI_MAX, comm);
+}
+
+static int team_ranks(void)
+{
+    return team.ranks > 0 ? team.ranks : sam_ranks();
+}
+
+void meet_together(void)
+{
+    meet(team.comm);
+}
 
 sam_name name_with_home(uint64_t series, int kind, int home, int number)
 {
@@ -33,8 +60,7 @@ static void combine(wide *numbers, const wide *others, int count, int add)
 /* An accumulator that goes from rank to rank would do, too, but each would wait for the one before. */
 static void together(wide *numbers, int count, int add)
 {
-    static uint64_t sums; /* a name is used once */
-    const int rank = sam_rank(), ranks = sam_ranks();
+    const int rank = sam_rank(), ranks = team_ranks();
     const sam_name result = name_with_home(++sums, KIND_OF_SUMS, 0, 0);
     if (rank > 0) {
         const sam_name mine = name_with_home(sums, KIND_OF_SUMS, rank, 0);

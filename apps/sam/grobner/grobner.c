@@ -1,5 +1,6 @@
 /* Gröbner bases on shared objects: the application of SAM's paper on PVM clusters. */
 #include "grobner.h"
+#include "../common/among.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +13,7 @@ struct run {
     char system[APP_TEXT_SIZE];
     long size, prime;
     int print, every;
+    uint64_t sum; /* of --scaling: the basis that one rank has found */
 };
 
 /* A number that changes with any coefficient of the basis: FNV. */
@@ -46,9 +48,10 @@ static int solve(struct run *run, const struct system *s, struct basis *b)
 {
     struct field k = {(uint32_t)run->prime};
     sam_counters counters;
+    struct team team = {&run->app, MPI_COMM_WORLD, new_series(MPI_COMM_WORLD)};
     sam_barrier();
     double seconds = MPI_Wtime();
-    basis_compute(&run->app, k, s, b);
+    basis_compute(&team, k, s, b);
     seconds = app_slowest(MPI_COMM_WORLD, MPI_Wtime() - seconds);
     sam_get_counters(&counters);
     long stolen = (long)counters.stolen, terms = 0;
@@ -110,6 +113,35 @@ static int check(void *with)
     return app_verdict(&run->app, good);
 }
 
+/* The first ranks alone, and without the checks, but that all find the same basis. */
+static double timed(MPI_Comm comm, int times, void *with)
+{
+    struct run *run = with, some = *run;
+    struct field k = {(uint32_t)run->prime};
+    struct team team = {&some.app, comm, new_series(comm)};
+    struct system s;
+    struct basis b;
+    (void)times; /* weak is refused */
+    MPI_Comm_size(comm, &some.app.ranks);
+    some.app.quiet = 1;
+    if (system_make(&some.app, k, run->system, run->size, &s) != 0)
+        MPI_Abort(MPI_COMM_WORLD, APP_USAGE);
+    sam_task_ranks(some.app.ranks, team.series);
+    meet(comm);
+    double seconds = MPI_Wtime();
+    basis_compute(&team, k, &s, &b);
+    seconds = app_slowest(comm, MPI_Wtime() - seconds);
+    if (some.app.ranks == 1)
+        run->sum = sum_of(&b);
+    else if (run->app.rank == 0 && sum_of(&b) != run->sum) {
+        app_refuse(&run->app, APP_WRONG, "%d ranks find another basis than one", some.app.ranks);
+        MPI_Abort(MPI_COMM_WORLD, APP_WRONG);
+    }
+    basis_free(&b);
+    system_free(&s);
+    return seconds;
+}
+
 static int is_prime(long p)
 {
     for (long d = 2; d * d <= p; d++)
@@ -122,11 +154,12 @@ static int sensible(void *with)
 {
     const struct run *run = with;
     const struct app *app = &run->app;
+    sam_set_home(basis_home);
     sam_init();
     if (*app->checkpoint || *app->restart)
         return app_refuse(app, APP_USAGE, "no checkpoints here: these systems take seconds");
-    if (app->scaling != APP_NO_SCALING)
-        return app_refuse(app, APP_USAGE, "no --scaling here: tasks go to all ranks; start it with 1, 2 and 4 ranks");
+    if (app->scaling == APP_WEAK)
+        return app_refuse(app, APP_USAGE, "no --scaling weak here: no system has twice the work of another; strong is possible");
     if (!is_prime(run->prime))
         return app_refuse(app, APP_USAGE, "--prime %ld is no prime; 32003 is one", run->prime);
     if (run->size < 3)
@@ -161,7 +194,7 @@ static void finish(void *with)
 
 int main(int argc, char **argv)
 {
-    static const struct app_parts parts = {.problem = sensible, .check = check, .simulate = simulate, .end = finish};
+    static const struct app_parts parts = {.problem = sensible, .check = check, .simulate = simulate, .timed = timed, .end = finish};
     static struct run run = {.system = "lazard", .size = 6, .prime = USUAL_PRIME};
     const struct app_flag flags[] = {
         {"--system", APP_TEXT, run.system, 0, 0, "NAME", "lazard, cyclic or katsura (lazard)"},

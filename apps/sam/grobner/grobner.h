@@ -99,13 +99,22 @@ void pairs_update(struct pairs *p, const mono *lead, int h); /* element h is new
 int pairs_take(struct pairs *p, struct pair **out);          /* those of the least degree; the caller frees them */
 void pairs_free(struct pairs *p);
 
-/* parallel.c: collective. The reduced basis, by descending leads; each rank has all of it. */
+/* parallel.c: who computes: the first of the program's ranks, of which `app` knows how many; and a number that none of them has had
+ * before (new_series). */
+struct team {
+    struct app *app;
+    MPI_Comm comm;
+    uint64_t series;
+};
+int basis_home(sam_name name, int ranks);
+
+/* Collective. The reduced basis, by descending leads; each rank has all of it. */
 struct basis {
     int count;
     struct poly *of;
     long reduced, zero; /* S-polynomials, on all ranks */
 };
-void basis_compute(struct app *app, struct field k, const struct system *s, struct basis *b);
+void basis_compute(const struct team *team, struct field k, const struct system *s, struct basis *b);
 /* How many S-polynomials of the basis, and polynomials of the system, have a normal form that is not 0. Of the pairs those
  * that the criteria leave are looked at, or `every` one. */
 long basis_wrong(struct app *app, struct field k, const struct system *s, const struct basis *b, int every);

@@ -4,17 +4,19 @@
  * one meanwhile, and writes the polynomial as the value of that number; all others get it. When the tasks are done all
  * ranks know the same basis and so the same next pairs. */
 #include "grobner.h"
+#include "../common/among.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum kind { COUNT, ELEMENT, REDUCED };
-enum { KIND_BITS = 2 };
+/* The space of a name: the series, how many ranks it is of, the kind. */
+enum { KIND_BITS = 2, RANK_BITS = 24 };
 
 struct work {
+    const struct team *team;
     struct app *app;
     struct field k;
-    uint64_t run;
     struct reducers known;
     struct pairs pairs;
     struct poly s; /* the polynomial that is reduced */
@@ -23,7 +25,15 @@ struct work {
 
 static sam_name name_of(const struct work *w, enum kind kind, int number)
 {
-    return sam_name_of(w->run << KIND_BITS | kind, (uint64_t)number);
+    uint64_t run = w->team->series << RANK_BITS | (uint64_t)w->app->ranks;
+    return sam_name_of(run << KIND_BITS | kind, (uint64_t)number);
+}
+
+/* Ranks that have no part in a run are nobody's home in it: they do not answer. */
+int basis_home(sam_name name, int ranks)
+{
+    uint64_t some = name.space >> KIND_BITS & (((uint64_t)1 << RANK_BITS) - 1);
+    return (int)(name.key % (some > 0 ? some : (uint64_t)ranks));
 }
 
 /* A polynomial as a value: its monomials, then its coefficients. */
@@ -94,8 +104,8 @@ static void reduce_and_add(struct work *w)
 static void agree(struct work *w)
 {
     long long count = w->known.count;
-    sam_barrier();
-    MPI_Allreduce(MPI_IN_PLACE, &count, 1, MPI_LONG_LONG, MPI_MAX, MPI_COMM_WORLD);
+    meet(w->team->comm);
+    MPI_Allreduce(MPI_IN_PLACE, &count, 1, MPI_LONG_LONG, MPI_MAX, w->team->comm);
     learn(w, count);
     while (w->pairs.elements < w->known.count)
         pairs_update(&w->pairs, w->known.lead, w->pairs.elements);
@@ -173,7 +183,7 @@ static void forget(struct work *w, const struct basis *b)
 {
     for (int n = 0; n < w->known.count; n++)
         sam_end_use(name_of(w, ELEMENT, n));
-    sam_barrier();
+    meet(w->team->comm);
     if (w->app->rank == 0) {
         for (int n = 0; n < w->known.count; n++)
             sam_free(name_of(w, ELEMENT, n));
@@ -181,16 +191,16 @@ static void forget(struct work *w, const struct basis *b)
             sam_free(name_of(w, REDUCED, n));
         sam_free(name_of(w, COUNT, 0));
     }
-    sam_barrier();
+    meet(w->team->comm);
     reducers_free(&w->known);
     pairs_free(&w->pairs);
     poly_free(&w->s);
 }
 
-void basis_compute(struct app *app, struct field k, const struct system *s, struct basis *b)
+void basis_compute(const struct team *team, struct field k, const struct system *s, struct basis *b)
 {
-    static uint64_t runs;
-    struct work w = {.app = app, .k = k, .run = ++runs};
+    struct app *app = team->app;
+    struct work w = {.team = team, .app = app, .k = k};
     if (app->rank == 0) {
         sam_accumulator_begin(name_of(&w, COUNT, 0), sizeof(int64_t));
         sam_end_update(name_of(&w, COUNT, 0));
@@ -207,7 +217,7 @@ void basis_compute(struct app *app, struct field k, const struct system *s, stru
     reduce_basis(&w, b);
     long counts[2] = {w.reduced, w.zero};
     forget(&w, b);
-    MPI_Allreduce(MPI_IN_PLACE, counts, 2, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, counts, 2, MPI_LONG, MPI_SUM, team->comm);
     b->reduced = counts[0], b->zero = counts[1];
 }
 

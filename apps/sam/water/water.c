@@ -1,5 +1,6 @@
 /* Molecular dynamics of water on shared objects: the application of SAM's paper on PVM clusters. */
 #include "water.h"
+#include "../common/among.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -25,16 +26,18 @@ struct head {
     double box, cutoff, dt, temperature, first_energy;
 };
 
-static void open_water(struct run *run, struct water *w, double box)
+/* Steps that no run comes to: a run's names have the number of its series in front of that of the step. */
+enum { STEP_BITS = 40 };
+
+static void open_water(struct run *run, MPI_Comm comm, struct water *w, double box)
 {
-    static uint64_t steps; /* names are used once, also if --check has several boxes */
     memset(w, 0, sizeof *w);
     w->app = &run->app;
     w->total = run->molecules;
     w->box = box;
     w->cutoff = run->cutoff;
     w->dt = run->dt;
-    w->step = steps += (uint64_t)1 << 40;
+    w->step = new_series(comm) << STEP_BITS;
     make_cells(w);
 }
 
@@ -48,9 +51,9 @@ static void close_water(struct water *w)
     free(w->found);
 }
 
-static void start(struct run *run, struct water *w)
+static void start(struct run *run, MPI_Comm comm, struct water *w)
 {
-    open_water(run, w, box_of(run->molecules, run->density));
+    open_water(run, comm, w, box_of(run->molecules, run->density));
     start_lattice(w, run->seed, run->temperature);
     fill_cells(w);
     find_forces(w);
@@ -133,7 +136,7 @@ static int read_checkpoint(struct run *run, struct water *w, struct clock *c)
         return status;
     run->molecules = head.total, run->settle = head.settle;
     run->cutoff = head.cutoff, run->dt = head.dt, run->temperature = head.temperature;
-    open_water(run, w, head.box);
+    open_water(run, MPI_COMM_WORLD, w, head.box);
     w->own = state.records;
     w->count = (int)state.count;
     fill_cells(w);
@@ -184,7 +187,7 @@ static int begin(struct run *run, struct water *w, struct clock *c)
 {
     if (*run->app.restart)
         return read_checkpoint(run, w, c);
-    start(run, w);
+    start(run, MPI_COMM_WORLD, w);
     c->step = 0;
     let_go(w, c);
     return 0;
@@ -217,6 +220,21 @@ static int simulate(void *with)
     }
     close_water(w);
     return status;
+}
+
+/* The first ranks alone; what belongs to the others' runs stays as it is. */
+static double timed(MPI_Comm comm, int times, void *with)
+{
+    struct run some = *(const struct run *)with;
+    MPI_Comm_size(comm, &some.app.ranks);
+    some.molecules *= times;
+    some.c.step = 0;
+    together_among(comm);
+    start(&some, comm, &some.w);
+    let_go(&some.w, &some.c);
+    double seconds = time_among(comm, some.steps, next, &some);
+    close_water(&some.w);
+    return seconds;
 }
 
 static int judge(const struct run *run, const char *what, double got, double least, double most)
@@ -288,7 +306,7 @@ static int check(void *with)
     int good = judge(run, "two molecules: least energy, kcal/mol", dimer.energy, DIMER[0], DIMER[1]);
     good &= judge(run, "  and between the oxygens, angstrom", dimer.distance, DIMER_DISTANCE[0], DIMER_DISTANCE[1]);
     good &= judge(run, "  and out of the line, degrees", dimer.angle, DIMER_ANGLE[0], DIMER_ANGLE[1]);
-    start(run, &w);
+    start(run, MPI_COMM_WORLD, &w);
     int status = 0;
     while (c.step < CHECK_SETTLE && status == 0)
         status = one_step(run, &w, &c);
@@ -307,8 +325,6 @@ static int sensible(void *with)
     double most = 0.5 * box_of(run->molecules, run->density) - 2 * REACH;
     sam_set_home(home_of);
     sam_init();
-    if (app->scaling != APP_NO_SCALING)
-        return app_refuse(app, APP_USAGE, "no --scaling here: shared objects are all ranks'; see hpvm bench sam");
     if (*app->restart || app->check)
         return 0;
     if (run->cutoff > most)
@@ -325,7 +341,7 @@ static void finish(void *with)
 
 int main(int argc, char **argv)
 {
-    static const struct app_parts parts = {.problem = sensible, .check = check, .simulate = simulate, .end = finish};
+    static const struct app_parts parts = {.problem = sensible, .check = check, .simulate = simulate, .timed = timed, .end = finish};
     static struct run run = {.molecules = 343, .steps = 500, .settle = 200, .seed = 1, .lines = 50, .dt = 1,
                              .cutoff = 8.5, .density = 0.997, .temperature = 298.15};
     const struct app_flag flags[] = {

@@ -208,6 +208,16 @@ pub unsafe extern "C" fn sam_task_next(task: *mut c_void, most: usize, bytes: *m
 }
 
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn sam_task_ranks(ranks: c_int, series: u64) {
+    let function = "sam_task_ranks";
+    let node = node(function);
+    let Ok(some) = u32::try_from(ranks) else {
+        end_with(function, &format!("tasks of {ranks} ranks; expected 1 or more"))
+    };
+    checked_for(function, node.task_ranks(some, series));
+}
+
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn sam_type_register(
     packed_bytes: Option<unsafe extern "C" fn(*const c_void) -> usize>,
     pack: Option<unsafe extern "C" fn(*const c_void, *mut c_void)>,

@@ -146,6 +146,12 @@ impl<C: Carrier> Sam<C> {
         self.call(Node::task_next)
     }
 
+    /// From now on the first `ranks` ranks share tasks, which all of them say, between two phases, with the same numbers and
+    /// before any of them adds or asks for a task. `series` is larger than any before, and less than 2³².
+    pub fn share_tasks(&self, ranks: u32, series: u64) -> Result<(), Fault> {
+        self.call(|node| node.task_ranks(ranks, series))
+    }
+
     /// Answers others, for a rank that computes long.
     pub fn poll(&self) -> Result<(), Fault> {
         self.call(Node::poll)

@@ -251,6 +251,11 @@ impl<C: Carrier> Node<C> {
         self.now(|machine| machine.task_add(task))
     }
 
+    /// See [`Machine::task_ranks`].
+    pub fn task_ranks(&mut self, ranks: u32, series: u64) -> Result<(), Fault> {
+        self.now(|machine| machine.task_ranks(ranks, series))
+    }
+
     /// The next task of this phase; blocks while others may still give some. None: the phase is over.
     pub fn task_next(&mut self) -> Result<Option<Vec<u8>>, Fault> {
         self.poll()?;

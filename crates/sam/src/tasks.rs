@@ -31,6 +31,8 @@ struct Token {
 
 pub(crate) struct Tasks {
     me: Rank,
+    /// The first so many ranks share tasks.
+    ranks: u32,
     phase: u64,
     queue: VecDeque<Vec<u8>>,
     /// The program waits for a task.
@@ -55,6 +57,7 @@ impl Tasks {
     pub fn new(me: Rank, ranks: u32) -> Tasks {
         Tasks {
             me,
+            ranks,
             phase: 0,
             queue: VecDeque::new(),
             idle: false,
@@ -79,6 +82,11 @@ impl Tasks {
         (self.balance, self.spoils, self.round) = (0, false, false);
     }
 
+    /// Whether this rank, or another as far as this one has heard, is in the middle of a phase.
+    fn is_under_way(&self) -> bool {
+        self.idle || self.over || !self.queue.is_empty() || !self.thieves.is_empty()
+    }
+
     /// Who can have a task that this rank can spare.
     fn thief(&mut self) -> Option<(Rank, Vec<u8>)> {
         if self.queue.len() < 1 + usize::from(self.idle) {
@@ -92,7 +100,36 @@ impl Tasks {
 /// Tasks have no names.
 const NAMELESS: Name = Name { space: 0, key: 0 };
 
+/// The number of a phase has that of its series above so many bits.
+const PHASE_BITS: u32 = 32;
+
 impl Machine {
+    /// From now on the first `ranks` ranks share tasks. Each of them says so, between two phases, with the same numbers, and adds or
+    /// asks for no task until all have. `series` grows from call to call, so that they agree on the numbers of phases, of which
+    /// ranks that were left out have seen fewer.
+    ///
+    /// # Errors
+    /// This rank is none of them; a phase is under way; the series is no later one.
+    pub fn task_ranks(&mut self, ranks: u32, series: u64) -> Result<(), Fault> {
+        let (me, all) = (self.me, self.ranks);
+        if ranks <= me || ranks > all {
+            let least = me + 1;
+            let text = format!("tasks of the first {ranks} ranks; expected {least} to {all}");
+            return Err(Fault::new(text));
+        }
+        let (least, most) = ((self.tasks.phase >> PHASE_BITS) + 1, u64::MAX >> PHASE_BITS);
+        if series < least || series > most {
+            let text = format!("series {series} of tasks; expected {least} to {most}");
+            return Err(Fault::new(text));
+        }
+        if self.tasks.is_under_way() {
+            return Err(Fault::new("other ranks share tasks while a phase of them is under way"));
+        }
+        let fresh = Tasks::new(me, all);
+        self.tasks = Tasks { ranks, phase: series << PHASE_BITS, ..fresh };
+        Ok(())
+    }
+
     /// A task for any rank, of a form that the program chooses.
     ///
     /// # Errors
@@ -123,7 +160,7 @@ impl Machine {
             return Ok(Next::Task(task));
         }
         self.tasks.idle = true;
-        for victim in 0..self.ranks {
+        for victim in 0..self.tasks.ranks {
             if victim != self.me && !std::mem::replace(&mut self.tasks.asked[victim as usize], true)
             {
                 let a = self.tasks.phase;
@@ -160,7 +197,7 @@ impl Machine {
                 }
                 Some(Token { phase: tasks.phase, balance: 0, spoilt: false })
             }
-            (0, None) if self.ranks == 1 => return self.tell_over(),
+            (0, None) if tasks.ranks == 1 => return self.tell_over(),
             (0, None) if !tasks.round => {
                 Some(Token { phase: tasks.phase, balance: 0, spoilt: false })
             }
@@ -179,12 +216,12 @@ impl Machine {
             rank: token.spoilt.into(),
             ..Head::new(Kind::Token, NAMELESS)
         };
-        self.post((self.me + 1) % self.ranks, head, None)
+        self.post((self.me + 1) % self.tasks.ranks, head, None)
     }
 
     fn tell_over(&mut self) -> Result<(), Fault> {
         let a = self.tasks.phase;
-        for rank in 1..self.ranks {
+        for rank in 1..self.tasks.ranks {
             self.post(rank, Head { a, ..Head::new(Kind::Over, NAMELESS) }, None)?;
         }
         self.tasks.end_phase();
@@ -194,6 +231,11 @@ impl Machine {
     pub(crate) fn task_word(&mut self, from: Rank, head: &Head) -> Result<(), Fault> {
         let tasks = &mut self.tasks;
         match head.kind {
+            // The phase is over, which the thief will hear, or has heard.
+            Kind::Ask if head.a < tasks.phase => Ok(()),
+            _ if from >= tasks.ranks => {
+                Err(self.absurd(from, head, "comes from a rank that has no part in these tasks"))
+            }
             Kind::Ask if head.a == tasks.phase && !tasks.thieves.contains(&from) => {
                 tasks.thieves.push_back(from);
                 self.give()
@@ -202,8 +244,6 @@ impl Machine {
                 tasks.early.push_back(from);
                 Ok(())
             }
-            // The phase is over, which the thief will hear.
-            Kind::Ask if head.a < tasks.phase => Ok(()),
             Kind::Token
                 if (head.a == tasks.phase || head.a == tasks.phase + 1)
                     && tasks.token.is_none()

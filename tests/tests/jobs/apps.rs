@@ -558,10 +558,8 @@ fn wrong_input_is_refused_in_a_sentence() {
         ("qmc", &["--steps", "501"], "is no multiple of --block 500"),
         ("qmc", &["--block", "501"], "is no multiple of --branch 5"),
         ("vortex", &["--around", "1000", "--layers", "50"], "there can be 1000000"),
-        ("sam_water", &["--scaling", "strong"], "see hpvm bench sam"),
         ("sam_water", &["--cutoff", "9"], "less two bonds is 8.96"),
         ("sam_water", &["--molecules", "1"], "a whole number from 2 to"),
-        ("sam_barnes", &["--scaling", "strong"], "see hpvm bench sam"),
         ("sam_barnes", &["--bodies", "1"], "a whole number from 2 to"),
         ("sam_cholesky", &["--dense", "9", "--matrix", "a"], "one is needed"),
         ("sam_cholesky", &["--checkpoint", "state"], "no checkpoints here"),
@@ -570,7 +568,7 @@ fn wrong_input_is_refused_in_a_sentence() {
         ("sam_grobner", &["--system", "cube"], "lazard, cyclic or katsura is needed"),
         ("sam_grobner", &["--prime", "32001"], "is no prime"),
         ("sam_grobner", &["--size", "15"], "a whole number from 3 to 14"),
-        ("sam_grobner", &["--scaling", "strong"], "start it with 1, 2 and 4 ranks"),
+        ("sam_grobner", &["--scaling", "weak"], "strong is possible"),
         ("fdtd", &["--case", "cube"], "dipole, cavity or plasma is needed"),
         ("fdtd", &["--cells", "8"], "leave nothing of 8"),
         ("fdtd", &["--case", "cavity", "--mode-x", "0"], "has no field"),
@@ -615,6 +613,13 @@ fn cholesky_draws_its_factor_and_makes_scaling_tables() {
         let table = run(3, CHOLESKY, &["--repeat", "3", "--scaling", kind]).expect("built");
         assert_eq!(table.lines().count(), 5, "1, 2 and 3 ranks:\n{table}");
     }
+}
+
+#[test]
+fn grobner_makes_a_scaling_table() {
+    let flags = ["--system", "katsura", "--size", "5"];
+    let Some(table) = run(5, ("sam_grobner", &flags), &["--scaling", "strong"]) else { return };
+    assert_eq!(table.lines().count(), 6, "1, 2, 4 and 5 ranks:\n{table}");
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Applications on shared objects whose answers are the same bits on any number of ranks.
 
 use crate::apps::{
-    LONG, app, built, has_passed, last_line, refused, restarts_on_other_ranks,
-    restarts_with_the_same_bits, run, survives_kills, text,
+    LONG, app, built, has_passed, last_line, makes_a_picture_and_scaling_tables, refused,
+    restarts_on_other_ranks, restarts_with_the_same_bits, run, survives_kills,
 };
-use crate::common::{folder, prefix, succeed, succeed_within};
+use crate::common::{prefix, succeed, succeed_within};
 use hpvm_tests::hosts::Hosts;
 
 /// Problems of milliseconds per step.
@@ -47,21 +47,15 @@ fn is_the_same_without_cache_and_between_hosts(what: (&str, &[&str])) {
     assert_eq!(bits(&succeed_within(command, LONG)), expected, "two hosts");
 }
 
-fn makes_a_picture(what: (&str, &[&str])) {
-    let image = folder("picture").join("image.png");
-    if run(2, what, &["--steps", "2", "--image", text(&image)]).is_none() {
-        return;
-    }
-    let bytes = std::fs::read(&image).expect("a picture");
-    assert!(bytes.starts_with(b"\x89PNG\r\n\x1a\n"), "{}: not a PNG", what.0);
-    assert!(bytes.windows(4).any(|w| w == b"IEND"), "{}: no end", what.0);
-}
-
 #[test]
 fn barnes_agrees_with_direct_sums_and_is_the_same_on_any_ranks() {
     is_the_same_on_any_ranks("sam_barnes");
     is_the_same_without_cache_and_between_hosts(BARNES);
-    makes_a_picture(BARNES);
+}
+
+#[test]
+fn barnes_draws_bodies_and_makes_scaling_tables() {
+    makes_a_picture_and_scaling_tables(BARNES);
 }
 
 /// More ranks than subtrees, and than bodies.
@@ -88,7 +82,11 @@ fn a_killed_barnes_leaves_a_whole_checkpoint() {
 fn water_has_the_published_dimer_and_is_the_same_on_any_ranks() {
     is_the_same_on_any_ranks("sam_water");
     is_the_same_without_cache_and_between_hosts(WATER);
-    makes_a_picture(WATER);
+}
+
+#[test]
+fn water_draws_molecules_and_makes_scaling_tables() {
+    makes_a_picture_and_scaling_tables(WATER);
 }
 
 /// More ranks than molecules; most cells are empty.

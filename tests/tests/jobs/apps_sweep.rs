@@ -3,7 +3,7 @@
 use crate::apps::{
     app, checks_itself_on, makes_a_picture_and_scaling_tables, refused, restarts_with_the_same_bits,
 };
-use crate::common::{PATIENCE, clean, folder, run_within, succeed};
+use crate::common::{PATIENCE, clean, folder, prefix, run_within, succeed, workspace};
 
 const SHIELD: (&str, &[&str]) = ("sweep", &["--bricks", "10", "--tolerance", "0"]);
 /// A mesh so twisted that cells wait for each other in cycles, and the iteration before is part of the state.
@@ -136,4 +136,21 @@ fn sweep_refuses_what_it_cannot_solve() {
 #[test]
 fn sweep_draws_the_flux_and_makes_scaling_tables() {
     makes_a_picture_and_scaling_tables(SHIELD);
+}
+
+/// Vectors do not go through functions of which some are compiled for a processor that has them and others for one that has not.
+#[test]
+fn sweep_runs_as_compilers_leave_it_without_optimisation() {
+    if app(2, "sweep", &[]).is_none() {
+        return;
+    }
+    let plain = folder("plain").join("sweep");
+    let mut make = clean("make");
+    make.args(["-s", "-C"]).arg(workspace().join("apps/sweep")).arg("CFLAGS=-O0");
+    make.arg(format!("MPICC={}", prefix().join("bin/mpicc").display()));
+    make.arg(format!("OUT={}", plain.display()));
+    succeed(make);
+    let mut command = clean(prefix().join("bin/mpirun"));
+    command.args(["-n", "2"]).arg(&plain).args(TWISTED.1).args(["--steps", "2"]);
+    succeed(command);
 }

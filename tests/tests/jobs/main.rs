@@ -10,6 +10,7 @@
 mod abi;
 mod apps;
 mod apps_aspcg;
+mod apps_files;
 mod apps_relativity;
 mod apps_sam;
 mod apps_sweep;

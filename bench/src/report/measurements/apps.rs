@@ -35,7 +35,7 @@ struct Case {
     steps: (f64, f64),
 }
 
-const CASES: [Case; 10] = [
+const CASES: [Case; 14] = [
     case("aspcg", "--steps 20", "--cells 256 --steps 20", (20.0, 20.0)),
     case("fdtd", "--steps 200", "--steps 1000", (200.0, 1000.0)),
     case("hydro", "--steps 10", "--steps 60", (10.0, 60.0)),
@@ -43,6 +43,11 @@ const CASES: [Case; 10] = [
     case("mhd", "--cells 256 --steps 40", "--cells 256 --steps 200", (40.0, 200.0)),
     case("qmc", "--steps 1000", "--steps 5000", (1000.0, 5000.0)),
     case("relativity", "--steps 10", "--steps 60", (10.0, 60.0)),
+    case("sam_barnes", "--steps 4", "--steps 20", (4.0, 20.0)),
+    // Factorisations, of which the fastest counts.
+    case("sam_cholesky", "--repeat 20", "--repeat 100", (1.0, 1.0)),
+    case("sam_grobner", "--system katsura --size 8", "--system katsura --size 9", (1.0, 1.0)),
+    case("sam_water", "--steps 200", "--steps 1000", (200.0, 1000.0)),
     case("sweep", "--steps 10", "--steps 60", (10.0, 60.0)),
     case("treecode", "--steps 4", "--steps 20", (4.0, 20.0)),
     case("vortex", "--steps 2", "--steps 10", (2.0, 10.0)),
