@@ -22,7 +22,11 @@
 #ifndef HPVM_BSP_H
 #define HPVM_BSP_H
 
+/* Other BSPlibs' bsp.h bring these, and programs rely on it. */
 #include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -76,7 +80,7 @@ void bsp_hpget(int pid, const void *src, int offset, void *dst, int nbytes);
 void bsp_set_tagsize(int *tag_nbytes);
 /* Tag and payload are copied at once; the message is in the receiver's queue in the next superstep, and only then. */
 void bsp_send(int pid, const void *tag, const void *payload, int payload_nbytes);
-/* Messages that are left in the queue, and bytes of their payloads. */
+/* Messages that are left in the queue, and bytes of their payloads; NULL: these are not asked for. */
 void bsp_qsize(int *nmessages, int *accum_nbytes);
 /* The first message: bytes of its payload, or -1 if there is none, and its tag. */
 void bsp_get_tag(int *status, void *tag);

@@ -51,6 +51,10 @@ static void take_all(int messages)
             CHECK(data[j] == 1000.0 * tag[0] + tag[1] + j);
         bsp_qsize(&left, &left_bytes);
         CHECK_EQ(left, count - 1);
+        /* Who does not ask for the bytes gives NULL, as programs for MulticoreBSP do. */
+        left = -1;
+        bsp_qsize(&left, NULL);
+        CHECK_EQ(left, count - 1);
         CHECK_EQ(left_bytes, bytes - status);
         count = left, bytes = left_bytes;
     }

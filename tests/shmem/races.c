@@ -19,6 +19,10 @@ static void two_pes(const char *what, long *heap)
         shmem_long_p(heap, 1, 0);
     if (strcmp(what, "put_atomic") == 0 && me == 1)
         shmem_long_atomic_inc(heap, 0);
+    if (strcmp(what, "put_fetch") == 0 && me == 0)
+        shmem_long_p(heap, 1, 0);
+    if (strcmp(what, "put_fetch") == 0 && me == 1)
+        shmem_long_atomic_fetch(heap, 0);
     if (strcmp(what, "strided") == 0) {
         long values[4] = {1, 2, 3, 4};
         /* Of PE 0 elements 0, 2, 4, 6, of PE 1 elements 1, 4, 7, 10. */
@@ -64,6 +68,12 @@ static void right(long *heap)
         shmem_long_p(heap + 16 + me, me, 0);
         shmem_long_g(heap, 0);
         shmem_long_atomic_add(&cell, 1, 0);
+        shmem_barrier_all();
+        /* An atomic fetch reads, too. */
+        if (me % 2)
+            shmem_long_atomic_fetch(heap + 1, 0);
+        else
+            shmem_long_g(heap + 1, 0);
         shmem_barrier_all();
     }
     /* One after the other at PE 0: by a flag, a signal, a lock, a collective. */

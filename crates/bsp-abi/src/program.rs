@@ -112,14 +112,37 @@ fn join(function: &str) {
     hpvm_model::at_exit(at_exit);
 }
 
+/// Writes what the C library has buffered, which the end of the program would have done: errors and the end of a job don't.
+fn flush() {
+    // SAFETY: all streams of the process, which ends or has come back from its SPMD function.
+    unsafe { libc::fflush(core::ptr::null_mut()) };
+}
+
+/// The end of a process that has not called `bsp_begin`, where others may wait for it.
+fn ended_early(session: Session, status: c_int) {
+    let init = state().init;
+    if status != 0 || (init && session.rank == 0) {
+        flush();
+        // SAFETY: an exit code. Behind `bsp_init` there is no program without process 0.
+        unsafe { (hpvm_model::onesided().end_job)(status) }
+    }
+    if init {
+        state().stage = Stage::Joined(session);
+        flush();
+        end_with("bsp_begin", "the process ends without having called bsp_begin");
+    }
+    close(session);
+}
+
 /// At the program's `exit`: the SPMD part must have ended, and what was begun for the program is ended.
-fn at_exit(_status: c_int) {
+fn at_exit(status: c_int) {
     match std::mem::replace(&mut state().stage, Stage::Changing) {
         Stage::Running(running) => {
             state().stage = Stage::Running(running);
+            flush();
             end_with("bsp_end", "the process ends without having called bsp_end");
         }
-        Stage::Joined(session) => close(session),
+        Stage::Joined(session) => ended_early(session, status),
         _ => {}
     }
     let mpi = entries();
@@ -165,7 +188,10 @@ pub fn init(spmd: Option<unsafe extern "C" fn()>) {
     match state().stage {
         // SAFETY: ends the process as the end of main does.
         Stage::Ended(_) => unsafe { libc::exit(0) },
-        Stage::Running(_) => end_with("bsp_init", "the SPMD function has returned without bsp_end"),
+        Stage::Running(_) => {
+            flush();
+            end_with("bsp_init", "the SPMD function has returned without bsp_end")
+        }
         _ => end_with("bsp_init", "the SPMD function has returned without bsp_begin"),
     }
 }

@@ -61,6 +61,8 @@ pub struct Registry {
     free: Vec<u32>,
     /// Slots by the address of our block, the most recent last.
     by_address: HashMap<usize, Vec<u32>>,
+    /// Slots by serial: a program may register each row of a matrix, and pop all rows at once.
+    by_serial: HashMap<i64, u32>,
     pushes: Vec<Push>,
     /// Serials, or `NULL_POP`.
     pops: Vec<i64>,
@@ -87,6 +89,7 @@ impl Registry {
             sizes: Vec::new(),
             free: Vec::new(),
             by_address: HashMap::new(),
+            by_serial: HashMap::new(),
             pushes: Vec::new(),
             pops: Vec::new(),
             serial: 0,
@@ -169,7 +172,8 @@ impl Registry {
     }
 
     fn new_slot(&mut self, push: &Push) -> u32 {
-        let new = Slot { base: push.base, serial: Some(self.serial), leaving: push.leaving };
+        let serial = self.serial;
+        let new = Slot { base: push.base, serial: Some(serial), leaving: push.leaving };
         self.serial += 1;
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(new);
@@ -177,6 +181,7 @@ impl Registry {
             (self.slots.len() - 1) as u32
         });
         self.slots[slot as usize] = new;
+        self.by_serial.insert(serial, slot);
         if !push.base.is_null() {
             self.by_address.entry(push.base.addr()).or_default().push(slot);
         }
@@ -189,13 +194,11 @@ impl Registry {
 
     /// The slot that the processes have popped together; `named` says what each has called it.
     fn popped(&self, named: &[i64]) -> Result<u32, Fault> {
-        let live = || (0u32..).zip(&self.slots).filter_map(|(i, slot)| Some((i, slot.serial?)));
         let Some(first) = named.iter().position(|serial| *serial != NULL_POP) else {
             let everywhere =
                 |slot: u32| (0..self.processes).all(|p| self.size(slot, p) == NULL_BLOCK);
-            let found =
-                live().filter(|(slot, _)| everywhere(*slot)).max_by_key(|(_, serial)| *serial);
-            return found.map(|(slot, _)| slot).ok_or_else(|| {
+            let found = self.by_serial.iter().filter(|(_, slot)| everywhere(**slot)).max();
+            return found.map(|(_, slot)| *slot).ok_or_else(|| {
                 let text = "all processes have popped NULL, but there is no registration of NULL on all processes";
                 Fault::by_all("bsp_pop_reg", text)
             });
@@ -211,7 +214,7 @@ impl Registry {
         if let Some(p) = named.iter().position(|other| *other != NULL_POP && *other != serial) {
             return differ(p);
         }
-        let Some((slot, _)) = live().find(|(_, other)| *other == serial) else {
+        let Some(&slot) = self.by_serial.get(&serial) else {
             return Err(Fault::by_all(
                 "bsp_pop_reg",
                 format!("process {first} has popped a registration twice"),
@@ -225,7 +228,10 @@ impl Registry {
     }
 
     fn remove(&mut self, slot: u32) {
-        let base = self.slots[slot as usize].base;
+        let Slot { base, serial, .. } = self.slots[slot as usize];
+        if let Some(serial) = serial {
+            self.by_serial.remove(&serial);
+        }
         if let Some(stack) = self.by_address.get_mut(&base.addr()) {
             stack.retain(|other| *other != slot);
             if stack.is_empty() {
@@ -389,6 +395,25 @@ mod tests {
         b.pop(std::ptr::null_mut()).expect("pop");
         let fault = agree(&mut a, &mut b).expect_err("nothing is left");
         assert!(fault.by_all && fault.text.contains("no registration of NULL"), "{fault}");
+    }
+
+    /// A search through all registrations for each pop would take minutes.
+    #[test]
+    fn all_rows_of_a_large_matrix_are_popped_at_once() {
+        const ROWS: usize = 200_000;
+        let mut a = Registry::new(0, 1);
+        for row in 1..=ROWS {
+            a.push(at(64 * row), 8).expect("push");
+        }
+        let words = a.own_words();
+        a.agree(&words).expect("agreement");
+        for row in 1..=ROWS {
+            a.pop(at(64 * row)).expect("pop");
+        }
+        let words = a.own_words();
+        a.agree(&words).expect("agreement");
+        assert!(a.by_serial.is_empty() && a.by_address.is_empty());
+        assert_eq!(a.free.len(), ROWS);
     }
 
     #[test]

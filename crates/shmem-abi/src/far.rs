@@ -92,6 +92,7 @@ fn element(
     at: usize,
     size: usize,
     pe: usize,
+    access: Access,
 ) -> (hpvm_abi::onesided::Target, u64) {
     if !at.is_multiple_of(size) {
         fail(
@@ -100,7 +101,7 @@ fn element(
         );
     }
     let (region, offset) = s.symmetric(name, at, size);
-    races::note(s, name, (region, offset), size, pe, Access::Atomic);
+    races::note(s, name, (region, offset), size, pe, access);
     races::heard(s);
     (region.there[pe].target, offset as u64)
 }
@@ -117,7 +118,8 @@ pub fn update(
     pe: usize,
 ) -> u64 {
     let (kind, op, size) = how;
-    let (target, offset) = element(s, name, at, size, pe);
+    let access = if op == Op::Read { Access::AtomicFetch } else { Access::Atomic };
+    let (target, offset) = element(s, name, at, size, pe, access);
     let mut before = 0_u64;
     let operand = (&raw const operand).cast();
     let fetch = (&raw mut before).cast();
@@ -139,7 +141,7 @@ pub fn change(
     pe: usize,
 ) -> u64 {
     let (kind, op, size) = how;
-    let (target, offset) = element(s, name, at, size, pe);
+    let (target, offset) = element(s, name, at, size, pe, Access::Atomic);
     let operand = (&raw const operand).cast();
     let call = onesided().accumulate;
     // SAFETY: attached; the operand, of 8 bytes, the lower half first, is not needed any more when the call returns.
@@ -159,7 +161,7 @@ pub fn compare_swap(
     (compare, swap): (u64, u64),
     pe: usize,
 ) -> u64 {
-    let (target, offset) = element(s, name, at, size, pe);
+    let (target, offset) = element(s, name, at, size, pe, Access::Atomic);
     let mut before = 0_u64;
     let (compare, swap) = ((&raw const compare).cast(), (&raw const swap).cast());
     let result = (&raw mut before).cast();

@@ -19,6 +19,8 @@ pub enum Access {
     /// A non-blocking get, to this PE itself until it is complete.
     GetNbi,
     Atomic,
+    /// An atomic operation that changes nothing.
+    AtomicFetch,
 }
 
 impl hpvm_conflicts::Access for Access {
@@ -34,8 +36,9 @@ impl hpvm_conflicts::Access for Access {
 
 impl Access {
     fn needs_order(self, other: Access) -> bool {
-        let reads = |access| matches!(access, Access::Get | Access::GetNbi);
-        !(reads(self) && reads(other) || self == other && self == Access::Atomic)
+        let reads = |access| matches!(access, Access::Get | Access::GetNbi | Access::AtomicFetch);
+        let is_atomic = |access| matches!(access, Access::Atomic | Access::AtomicFetch);
+        !(reads(self) && reads(other) || is_atomic(self) && is_atomic(other))
     }
 
     fn shown(self) -> &'static str {
@@ -43,6 +46,7 @@ impl Access {
             Access::Put => "a put",
             Access::Get | Access::GetNbi => "a get",
             Access::Atomic => "an atomic operation",
+            Access::AtomicFetch => "an atomic fetch",
         }
     }
 }
@@ -57,7 +61,8 @@ impl Coded for Access {
             0 => Access::Put,
             1 => Access::Get,
             2 => Access::GetNbi,
-            _ => Access::Atomic,
+            3 => Access::Atomic,
+            _ => Access::AtomicFetch,
         }
     }
 }
@@ -180,7 +185,7 @@ mod tests {
 
     #[test]
     fn accesses_meet_as_the_standard_says() {
-        use Access::{Atomic, Get, GetNbi, Put};
+        use Access::{Atomic, AtomicFetch, Get, GetNbi, Put};
         for (a, b, clash) in [
             (Put, Put, true),
             (Put, Get, true),
@@ -190,11 +195,16 @@ mod tests {
             (Get, Get, false),
             (Get, GetNbi, false),
             (Atomic, Atomic, false),
+            (AtomicFetch, Put, true),
+            (AtomicFetch, Get, false),
+            (AtomicFetch, GetNbi, false),
+            (AtomicFetch, Atomic, false),
+            (AtomicFetch, AtomicFetch, false),
         ] {
             assert_eq!((a.clashes(b, false), b.clashes(a, false)), (clash, clash), "{a:?} {b:?}");
             assert_eq!((a.needs_order(b), a.clashes(b, true)), (clash, false), "{a:?} {b:?}");
         }
-        for access in [Put, Get, GetNbi, Atomic] {
+        for access in [Put, Get, GetNbi, Atomic, AtomicFetch] {
             assert_eq!(Access::from_code(access as u64), access);
         }
     }
