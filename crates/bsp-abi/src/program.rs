@@ -118,11 +118,17 @@ fn flush() {
     unsafe { libc::fflush(core::ptr::null_mut()) };
 }
 
+/// How long processes that all end with an error without `bsp_init` have to say why, before one of them ends the job.
+const LAST_WORDS: std::time::Duration = std::time::Duration::from_millis(500);
+
 /// The end of a process that has not called `bsp_begin`, where others may wait for it.
 fn ended_early(session: Session, status: c_int) {
     let init = state().init;
     if status != 0 || (init && session.rank == 0) {
         flush();
+        if !init {
+            std::thread::sleep(LAST_WORDS);
+        }
         // SAFETY: an exit code. Behind `bsp_init` there is no program without process 0.
         unsafe { (hpvm_model::onesided().end_job)(status) }
     }
