@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use hpvm_tests::hosts::Hosts;
 
-use crate::common::{clean, prefix, program, run_within, tell, workspace};
+use crate::common::{prefix, program, run_within, tell};
+use crate::mpi4py_hosts::tests_by;
 use crate::random::{Random, seed};
 
 mod strike;
@@ -145,13 +146,9 @@ fn long_kills() {
 #[ignore = "long: make flap"]
 fn long_mpi4py() {
     let Some(hosts) = Hosts::up(2, &[]) else { return };
-    let mut command = clean(workspace().join("scripts/mpi4py"));
-    command.arg("tests").arg(prefix());
-    let words = mpirun(&hosts);
-    let words = std::iter::once(words.get_program()).chain(words.get_args());
-    let words: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();
+    let mut command = tests_by(&mpirun(&hosts));
     // A flapping network makes the suite several times longer.
-    command.env("MPIRUN", words.join(" ")).env("RANKS", "4").env("LIMIT", "1500");
+    command.env("RANKS", "4").env("LIMIT", "1500");
     let output = under(&hosts, &ROUGH, command, Duration::from_secs(1600));
     tell(output.trim());
 }
