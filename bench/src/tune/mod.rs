@@ -95,7 +95,12 @@ pub fn run(plan: &Plan) -> Result<(), BenchError> {
 
 impl Session<'_> {
     fn tune_all(&mut self) -> Result<(), BenchError> {
+        // Lines for ranks that read memory would stand before those that are measured.
+        let reads = std::mem::take(&mut self.tables.allreduce_reads);
         self.tables.allreduce = self.tune(&subjects::ALLREDUCE)?;
+        if self.tables.allreduce == DEFAULT.allreduce {
+            self.tables.allreduce_reads = reads;
+        }
         self.tables.bcast = self.tune(&subjects::BCAST)?;
         self.tables.reduce = self.tune(&subjects::REDUCE)?;
         self.tables.allgather = self.tune(&subjects::ALLGATHER)?;

@@ -9,7 +9,8 @@ mod shm;
 pub mod text;
 
 pub use shm::{
-    ALWAYS_SLOTS, Facts, LARGE_SLOT, SLOT, Way, messages_above, slots_up_to, untimed_way, way,
+    ALWAYS_SLOTS, Facts, LARGE_SLOT, SLOT, WHOLE_OPERANDS, Way, agreement_up_to, messages_above,
+    slots_up_to, untimed_way, way,
 };
 
 use std::borrow::Cow;
@@ -172,6 +173,8 @@ pub struct Tables {
     pub allreduce: Table<Allreduce>,
     /// The same for ranks each of which may be on a host of its own. Where no line fits: `allreduce`.
     pub allreduce_apart: Table<Allreduce>,
+    /// The same for ranks that read long messages out of each other's memory. Where no line fits: `allreduce`.
+    pub allreduce_reads: Table<Allreduce>,
     /// Bytes of one rank's block.
     pub gather: Table<Gather>,
     /// Bytes of one rank's block.
@@ -238,6 +241,13 @@ pub static DEFAULT: Tables = Tables {
     ]),
     // A message between hosts takes longer than copying what two could spare.
     allreduce_apart: Cow::Borrowed(&[rule(2, 64 * KIB, Allreduce::Direct)]),
+    // To read a whole operand takes less time than two rounds of halves, each with an announcement. Longer operands
+    // limit by the memory that is moved, shorter ones than 24 KiB by what a read costs.
+    allreduce_reads: Cow::Borrowed(&[
+        rule(2, 8 * KIB, Allreduce::Direct),
+        rule(2, 24 * KIB, Allreduce::Rabenseifner),
+        rule(2, WHOLE_OPERANDS as i64, Allreduce::Direct),
+    ]),
     gather: Cow::Borrowed(&[
         rule(4, ANY, Gather::Linear),
         rule(ALL, 2 * KIB, Gather::Binomial),
@@ -325,6 +335,12 @@ impl Tables {
         apart.unwrap_or_else(|| self.allreduce(ranks, bytes))
     }
 
+    /// The same for ranks that read long messages out of each other's memory.
+    pub fn allreduce_reads(&self, ranks: u32, bytes: i64) -> Allreduce {
+        let reads = find(&self.allreduce_reads, ranks, bytes);
+        reads.unwrap_or_else(|| self.allreduce(ranks, bytes))
+    }
+
     pub fn gather(&self, ranks: u32, bytes: i64) -> Gather {
         pick(&self.gather, ranks, bytes, Gather::Linear)
     }
@@ -387,6 +403,21 @@ mod tests {
         for (ranks, bytes, inside, apart) in cases {
             assert_eq!(DEFAULT.allreduce(ranks, bytes), inside, "{ranks} {bytes}");
             assert_eq!(DEFAULT.allreduce_apart(ranks, bytes), apart, "{ranks} {bytes}");
+        }
+    }
+
+    #[test]
+    fn ranks_that_read_memory_exchange_whole_operands_of_middle_length() {
+        let cases = [
+            (2, 8, Allreduce::Direct),
+            (2, 24 * KIB, Allreduce::Rabenseifner),
+            (2, 24 * KIB + 8, Allreduce::Direct),
+            (2, 256 * KIB, Allreduce::Direct),
+            (2, 256 * KIB + 8, Allreduce::Rabenseifner),
+            (3, 64 * KIB, Allreduce::Rabenseifner),
+        ];
+        for (ranks, bytes, expected) in cases {
+            assert_eq!(DEFAULT.allreduce_reads(ranks, bytes), expected, "{ranks} {bytes}");
         }
     }
 

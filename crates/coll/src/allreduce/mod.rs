@@ -27,6 +27,11 @@ pub fn schedule_apart(tables: &Tables, input: &Reduction) -> Schedule {
     build(tables.allreduce_apart(input.size, input.bytes()), input)
 }
 
+/// The same for ranks that read long messages out of each other's memory.
+pub fn schedule_reads(tables: &Tables, input: &Reduction) -> Schedule {
+    build(tables.allreduce_reads(input.size, input.bytes()), input)
+}
+
 /// The schedule of one algorithm. The ring, which cannot keep the order of operands, gives way to
 /// Rabenseifner's algorithm when the operation does not commute.
 /// The direct exchange, which needs a temporary per rank, gives way to recursive doubling above

@@ -39,6 +39,9 @@ const MIB: u64 = 1 << 20;
 /// `hpvm-mpi` compares them.
 pub const SLOT: u64 = 16 * KIB;
 pub const LARGE_SLOT: u64 = 256 * KIB;
+/// Bytes of the longest operands that two ranks exchange whole in an allreduce by messages, if they read each other's
+/// memory ([`super::Tables::allreduce_reads`]).
+pub const WHOLE_OPERANDS: u64 = 256 * KIB;
 
 /// One line of the table. The first line that fits decides.
 struct Row {
@@ -178,7 +181,14 @@ pub fn messages_above(kind: CollKind, facts: &Facts) -> u64 {
     ends.filter(|bytes| way(kind, facts, *bytes) != Way::Messages).max().unwrap_or(0)
 }
 
-/// The same where measurements have said that it goes through shared memory.
+/// Up to so many bytes members have to agree whether they read each other's memory before `kind` goes by messages,
+/// because its algorithm depends on that; 0: it does not.
+pub fn agreement_up_to(kind: CollKind, facts: &Facts) -> u64 {
+    let asks = kind == CollKind::Allreduce && facts.members == 2 && !facts.oversubscribed;
+    if asks { WHOLE_OPERANDS } else { 0 }
+}
+
+/// What [`way`] says, where measurements have said that the collective goes through shared memory.
 pub fn untimed_way(kind: CollKind, facts: &Facts, bytes: u64) -> Way {
     if bytes <= SLOT { Way::Slots } else { way(kind, facts, bytes) }
 }

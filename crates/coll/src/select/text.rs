@@ -3,8 +3,8 @@
 //! The first line that is not a comment is [`HEAD`]. Each further line is one rule, in the order in
 //! which rules are tried: `COLLECTIVE RANKS BYTES ALGORITHM [PARAMETER=N]`, where RANKS and BYTES
 //! are the largest that fit, or `any`. A `#` begins a comment. A collective without a line keeps its
-//! built-in table. Lines of `allreduce-apart` hold where every rank may be on a host of its own, before those of
-//! `allreduce`. `bcast-by` and its like choose what carries a collective, and `message` how often a large message is
+//! built-in table. Lines of `allreduce-apart` hold where every rank may be on a host of its own, those of
+//! `allreduce-reads` where ranks read long messages out of each other's memory, both before those of `allreduce`. `bcast-by` and its like choose what carries a collective, and `message` how often a large message is
 //! copied. `threshold NAME BYTES` sets a length at which the method of messages changes. `cpu`, `processors` and `kernel`
 //! say where the tables were measured ([`super::origin`]).
 
@@ -30,6 +30,8 @@ pub const CARRIED: [&str; COLL_KINDS] = [
 ];
 /// How the rules of [`Tables::allreduce_apart`] begin.
 pub const ALLREDUCE_APART: &str = "allreduce-apart";
+/// How those of [`Tables::allreduce_reads`] begin.
+pub const ALLREDUCE_READS: &str = "allreduce-reads";
 /// How those of [`Tables::copies`] begin.
 pub const MESSAGE: &str = "message";
 /// How the lines of [`Tables::thresholds`] begin; a name and a number of bytes follow.
@@ -179,6 +181,7 @@ impl fmt::Display for Tables {
         write_table(f, "reduce", &self.reduce, self.reduce(ALL, ANY))?;
         write_table(f, "allreduce", &self.allreduce, self.allreduce(ALL, ANY))?;
         write_rules(f, ALLREDUCE_APART, &self.allreduce_apart)?;
+        write_rules(f, ALLREDUCE_READS, &self.allreduce_reads)?;
         write_table(f, "gather", &self.gather, self.gather(ALL, ANY))?;
         write_table(f, "scatter", &self.scatter, self.scatter(ALL, ANY))?;
         write_table(f, "allgather", &self.allgather, self.allgather(ALL, ANY))?;
@@ -207,6 +210,7 @@ struct Found {
     reduce: Vec<Rule<Reduce>>,
     allreduce: Vec<Rule<Allreduce>>,
     allreduce_apart: Vec<Rule<Allreduce>>,
+    allreduce_reads: Vec<Rule<Allreduce>>,
     gather: Vec<Rule<Gather>>,
     scatter: Vec<Rule<Scatter>>,
     allgather: Vec<Rule<Allgather>>,
@@ -225,6 +229,7 @@ impl Found {
             "reduce" => self.reduce.push(rule_of(words)?),
             "allreduce" => self.allreduce.push(rule_of(words)?),
             ALLREDUCE_APART => self.allreduce_apart.push(rule_of(words)?),
+            ALLREDUCE_READS => self.allreduce_reads.push(rule_of(words)?),
             "gather" => self.gather.push(rule_of(words)?),
             "scatter" => self.scatter.push(rule_of(words)?),
             "allgather" => self.allgather.push(rule_of(words)?),
@@ -237,9 +242,9 @@ impl Found {
             _ => match CARRIED.iter().position(|name| *name == collective) {
                 Some(small) => self.carriers[small].push(rule_of(words)?),
                 None => {
-                    let known = "bcast, reduce, allreduce, allreduce-apart, gather, scatter, \
-                                 allgather, allgatherv, alltoall, reduce_scatter, message, \
-                                 threshold, or bcast-by and its like";
+                    let known = "bcast, reduce, allreduce, allreduce-apart, allreduce-reads, \
+                                 gather, scatter, allgather, allgatherv, alltoall, \
+                                 reduce_scatter, message, threshold, or bcast-by and its like";
                     return wrong(collective, format!("nothing with a table; expected {known}"));
                 }
             },
@@ -254,7 +259,11 @@ impl Found {
         {
             if found.is_empty() { built_in.clone() } else { Cow::Owned(found) }
         }
+        // Lines of `allreduce` hold for ranks that read memory, too, unless there are others for those.
+        let silent = Cow::Borrowed(&[][..]);
+        let reads = if self.allreduce.is_empty() { &DEFAULT.allreduce_reads } else { &silent };
         Tables {
+            allreduce_reads: or(self.allreduce_reads, reads),
             bcast: or(self.bcast, &DEFAULT.bcast),
             reduce: or(self.reduce, &DEFAULT.reduce),
             allreduce: or(self.allreduce, &DEFAULT.allreduce),
@@ -405,6 +414,18 @@ mod tests {
     }
 
     #[test]
+    fn lines_for_ranks_that_read_memory_stand_before_the_others_and_go_with_the_built_in_ones() {
+        let text = "hpvm-tables 2\nallreduce any any ring\nallreduce-reads 2 100 direct\n";
+        let tables: Tables = text.parse().unwrap();
+        assert_eq!(tables.allreduce_reads(2, 100), Allreduce::Direct);
+        assert_eq!(tables.allreduce_reads(2, 101), Allreduce::Ring);
+        let forced: Tables = "hpvm-tables 2\nallreduce any any ring\n".parse().unwrap();
+        assert_eq!(forced.allreduce_reads(2, 65536), Allreduce::Ring);
+        let other: Tables = "hpvm-tables 2\nreduce any any binomial\n".parse().unwrap();
+        assert_eq!(other.allreduce_reads, DEFAULT.allreduce_reads);
+    }
+
+    #[test]
     fn mistakes_are_named_with_line_and_word() {
         refused("", "line 1: nothing but comments");
         refused(
@@ -452,12 +473,13 @@ mod tests {
         fn tables()(
             a in (rules(), rules(), rules()), b in (rules(), rules(), rules()),
             c in (rules(), rules(), rules()), copies in rules(), allreduce_apart in rules(),
+            allreduce_reads in rules(),
             carriers in prop::array::uniform7(rules()),
         ) -> Tables {
             let ((bcast, reduce, allreduce), (gather, scatter, allgather)) = (a, b);
             let (allgatherv, alltoall, reduce_scatter) = c;
             Tables {
-                bcast, reduce, allreduce, allreduce_apart, gather, scatter, allgather, allgatherv,
+                bcast, reduce, allreduce, allreduce_apart, allreduce_reads, gather, scatter, allgather, allgatherv,
                 alltoall, reduce_scatter, carriers, copies,
                 thresholds: Vec::new(),
             hosts: DEFAULT.hosts,

@@ -179,6 +179,8 @@ pub struct Planner<'a> {
     hosts: Option<&'a Hosts>,
     /// There are several hosts, so members that share none may be on one each.
     apart: bool,
+    /// All members have agreed that they read long messages out of each other's memory.
+    reads: bool,
 }
 
 impl<T: Transport> Process<T> {
@@ -186,7 +188,8 @@ impl<T: Transport> Process<T> {
     #[inline]
     pub fn plan<'a>(&'a self, comm: &'a Comm) -> Planner<'a> {
         let hosts = comm.hosts(&self.nodes);
-        Planner { tables: &self.select, comm, hosts, apart: !self.nodes.alone() }
+        let apart = !self.nodes.alone();
+        Planner { tables: &self.select, comm, hosts, apart, reads: comm.coll_slots().all_read() }
     }
 }
 

@@ -61,6 +61,7 @@ impl Planner<'_> {
     pub fn allreduce(&self, send: Option<*const u8>, recv: *mut u8, what: Combine<'_>) -> Plan {
         let input = self.reduction(&what, 0, send.is_none());
         let schedule = match (self.inter(), self.hosts) {
+            (None, None) if self.reads => allreduce::schedule_reads(self.tables, &input),
             (None, None) if self.apart => allreduce::schedule_apart(self.tables, &input),
             (None, None) => allreduce::schedule_with(self.tables, &input),
             (None, Some(hosts)) => hosts::allreduce(self.tables, hosts, &input),

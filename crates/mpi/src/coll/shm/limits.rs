@@ -1,5 +1,5 @@
-//! Up to which length a collective goes through slots, and above which length by messages, before its members have
-//! told each other anything. What all ranks of a host know alike decides this for most lengths.
+//! Up to which length a collective goes through slots, and above which length by messages chosen as if nobody read
+//! memory, before its members have told each other anything. What all ranks of a host know alike decides this for most lengths.
 
 use hpvm_coll::select::{self, COLL_KINDS, CollKind, Facts};
 
@@ -22,7 +22,8 @@ impl Limits {
             slots_up_to: CollKind::ALL.map(|kind| slots(kind, &facts).min(slots(kind, &reading))),
             messages_above: CollKind::ALL.map(|kind| {
                 let other = select::messages_above(kind, &reading);
-                select::messages_above(kind, &facts).max(other)
+                let agree = select::agreement_up_to(kind, &facts);
+                select::messages_above(kind, &facts).max(other).max(agree)
             }),
         }
     }

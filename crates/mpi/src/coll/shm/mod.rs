@@ -180,6 +180,11 @@ impl SlotState {
         }
     }
 
+    /// Whether the members have agreed that they read long data out of each other's memory. The same on all members.
+    pub(crate) fn all_read(&self) -> bool {
+        self.has_agreed(ALL_READ)
+    }
+
     fn has_agreed(&self, args: u8) -> bool {
         self.agreed.load(Ordering::Relaxed) & args != 0 // relaxed: see `SlotState`
     }

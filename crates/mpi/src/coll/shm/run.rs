@@ -150,7 +150,7 @@ impl<T: Transport> Process<T> {
         Facts {
             members: comm.size(),
             oversubscribed: self.oversubscribed,
-            reads: state.has_agreed(ALL_READ),
+            reads: state.all_read(),
             large: state.index().is_some_and(|index| index < LARGE_SETS),
         }
     }
