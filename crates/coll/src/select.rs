@@ -264,7 +264,7 @@ pub static DEFAULT: Tables = Tables {
         rule(ALL, ANY, Allgather::Ring),
     ]),
     allgatherv: Cow::Borrowed(&[
-        rule(8, 64 * KIB, Allgather::Direct),
+        rule(8, 1024 * KIB, Allgather::Direct),
         rule(ALL, 64 * KIB, Allgather::Dissemination),
         rule(ALL, ANY, Allgather::Ring),
     ]),
