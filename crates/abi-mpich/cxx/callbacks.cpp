@@ -276,12 +276,13 @@ namespace MPI {
 Grequest Grequest::Start(Query_function *query, Free_function *release, Cancel_function *cancel, void *extra)
 {
     auto *state = new Generalised{query, release, cancel, extra};
+    Grequest made;
     int code = MPI_Grequest_start(MPIR_Grequest_call_query_fn, MPIR_Grequest_call_free_fn, MPIR_Grequest_call_cancel_fn,
-                                  state, &handle);
+                                  state, &made.handle);
     if (code != MPI_SUCCESS)
         delete state;
     check(code);
-    return *this;
+    return made;
 }
 
 void Register_datarep(const char *name, Datarep_conversion_function *read, Datarep_conversion_function *write,

@@ -64,7 +64,7 @@ public:
     Grequest(const Grequest &other) : Request(other) {}
     virtual ~Grequest();
     virtual void Complete() { check(MPI_Grequest_complete(handle)); }
-    /// Not static, as it is in the standard: the object becomes the request, too.
+    /// The standard has it static. In MPICH's header it is called on an object, which it leaves as it is.
     Grequest Start(Query_function *query, Free_function *release, Cancel_function *cancel, void *extra);
 };
 
