@@ -2,7 +2,8 @@
 //
 // Such a program brings along what the header has inline, and calls all other functions by their mangled names, or by
 // their places in the tables of virtual functions. So the order of virtual functions, their types, and the members of
-// every class are MPICH's; scripts/cxx-abi compares them. An object is the pointer to its table and C's handle.
+// every class are MPICH's; tests/tests/jobs/bindings.rs compares them with spec/abi/mpich-cxx.*. An object is the pointer
+// to its table and C's handle.
 //
 // Functions that belong to no table and that the header has inline are not here: no program asks the library for them.
 
@@ -15,7 +16,7 @@
 namespace MPI {
 
 typedef MPI_Aint Aint;
-// MPI_Offset is `long` in one build of MPICH and `long long` in another; functions.cpp has the names with the other one.
+// MPI_Offset is `long` in one build of MPICH and `long long` in another; long_long.ld has the names with the latter.
 typedef long Offset;
 
 class Comm;
