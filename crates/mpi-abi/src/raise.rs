@@ -57,7 +57,7 @@ pub fn on_comm(
 /// `MPI_COMM_SELF` (MPI 5.0, section 9.3).
 #[inline(always)]
 pub fn on_world(function: &'static str, body: impl FnOnce(&mut Entered) -> Result<()>) -> c_int {
-    on_comm(function, MPI_COMM_SELF, body)
+    in_engine(body, |error| raise_global(function, error))
 }
 
 /// Runs the body of a call that needs no engine.
@@ -81,8 +81,13 @@ pub fn raise_on(function: &'static str, comm: MPI_Comm, error: Error) -> c_int {
 /// An error of a call that belongs to no valid object.
 #[cold]
 pub fn raise_global(function: &'static str, error: Error) -> c_int {
-    let own = enter().ok().and_then(|w| w.objects.comm(MPI_COMM_SELF).ok().cloned());
-    match own {
+    let found = |comm| enter().ok().and_then(|w| w.objects.comm(comm).ok().cloned());
+    match found(MPI_COMM_SELF) {
+        Some(own)
+            if own.extras().handler.is_default() && found(MPI_COMM_WORLD).is_some_and(throws) =>
+        {
+            remember(error)
+        }
         Some(own) => raise(function, &own, MPI_COMM_SELF, error),
         // Before MPI_Init and after MPI_Finalize: MPI_ERRORS_ARE_FATAL until told otherwise.
         None => match crate::body::errh::initial_handler() {
@@ -90,6 +95,12 @@ pub fn raise_global(function: &'static str, error: Error) -> c_int {
             _ => fatal(function, "", &error),
         },
     }
+}
+
+/// Whether C++ shall make an exception of an error. Only programs for MPI 2 ask for that, in which an error that belongs
+/// to no object was one of `MPI_COMM_WORLD`.
+fn throws(world: Arc<CommObject>) -> bool {
+    matches!(world.extras().handler, Handler::Throw)
 }
 
 /// Keeps the error for `MPI_Error_string` and returns its code.

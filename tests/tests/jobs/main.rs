@@ -15,6 +15,7 @@ mod apps_relativity;
 mod apps_sam;
 mod apps_sweep;
 mod armci;
+mod bindings;
 mod bound;
 mod bsp;
 mod build_systems;

@@ -74,6 +74,11 @@ impl Handler {
         }
     }
 
+    /// Whether it is the one that objects have until the program says otherwise.
+    pub fn is_default(self) -> bool {
+        matches!(self, Handler::Fatal)
+    }
+
     /// Whether the program made it for this kind of object.
     pub fn is_for(self, holder: Holder) -> bool {
         match self {
