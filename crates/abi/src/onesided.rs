@@ -99,7 +99,7 @@ pub struct OneSided {
     pub size: usize,
     /// Memory of whole pages that the ranks of the host can map, or where there is none, any. Null: there is no memory.
     pub allocate: unsafe extern "C" fn(bytes: usize) -> *mut c_void,
-    /// Gives back what `allocate` returned, with the same size. Nobody uses it any more.
+    /// Gives back what `allocate` or `allocate_at` returned, with the same size. Nobody uses it any more.
     pub release: unsafe extern "C" fn(memory: *mut c_void, bytes: usize),
     /// Lets others access `len` bytes at `memory` until `withdraw`.
     pub expose: unsafe extern "C" fn(memory: *mut c_void, len: usize, key: *mut Key) -> c_int,
@@ -187,4 +187,7 @@ pub struct OneSided {
     /// 1: ranks of this host have to share processors, by their number, their bindings and `HPVM_OVERSUBSCRIBED`, so that waiting for
     /// memory without the engine would be long. 0: each has one. The same on all ranks of the host.
     pub shares_processors: unsafe extern "C" fn() -> c_int,
+    /// As `allocate`, at this address, a multiple of a page. Null also where something else lies there, or where the memory could be mapped
+    /// at other addresses only.
+    pub allocate_at: unsafe extern "C" fn(address: usize, bytes: usize) -> *mut c_void,
 }

@@ -38,6 +38,7 @@ pub static hpvm_onesided_1: OneSided = OneSided {
     accumulate_runs,
     hasten,
     shares_processors,
+    allocate_at,
 };
 
 /// Pages are what the system maps.
@@ -104,11 +105,26 @@ unsafe extern "C" fn allocate(bytes: usize) -> *mut c_void {
     if let Some(memory) = w.process.fm_mut().transport_mut().lend(bytes) {
         return memory.as_ptr().cast();
     }
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    let protection = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: a new mapping at an address of the kernel's choice.
-    let memory = unsafe { libc::mmap(core::ptr::null_mut(), bytes, protection, flags, -1, 0) };
-    if memory == libc::MAP_FAILED { core::ptr::null_mut() } else { memory }
+    private(None, bytes)
+}
+
+unsafe extern "C" fn allocate_at(address: usize, bytes: usize) -> *mut c_void {
+    let Ok(mut w) = enter() else { return core::ptr::null_mut() };
+    let transport = w.process.fm_mut().transport_mut();
+    if let Some(memory) = transport.lend_at(address, bytes) {
+        return memory.as_ptr().cast();
+    }
+    if let Some(elsewhere) = transport.lend(bytes) {
+        // Memory that the ranks of the host can map is worth more than the address.
+        transport.take_back(elsewhere.as_ptr());
+        return core::ptr::null_mut();
+    }
+    private(Some(address), bytes)
+}
+
+/// Memory that the other ranks can't map; null where there is none.
+fn private(at: Option<usize>, bytes: usize) -> *mut c_void {
+    hpvm_os::map(at, bytes, None).map_or(core::ptr::null_mut(), |memory| memory.as_ptr().cast())
 }
 
 unsafe extern "C" fn release(memory: *mut c_void, bytes: usize) {

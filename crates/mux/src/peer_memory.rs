@@ -124,6 +124,10 @@ impl PeerMemory for Mux {
         self.shm.lend(bytes)
     }
 
+    fn lend_at(&mut self, address: usize, bytes: usize) -> Option<NonNull<u8>> {
+        self.shm.lend_at(address, bytes)
+    }
+
     fn take_back(&mut self, memory: *mut u8) -> bool {
         self.shm.take_back(memory)
     }

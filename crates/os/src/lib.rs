@@ -4,12 +4,14 @@
 //! What one crate alone calls stays with that crate.
 
 mod descriptors;
+mod mapping;
 mod memory_file;
 mod poll;
 mod random;
 mod user;
 
 pub use descriptors::{MOST_DESCRIPTORS, Received, receive, send};
+pub use mapping::map;
 pub use memory_file::{above_streams, is_sealed, memory_file};
 pub use poll::{entry, is_ready, poll, wait};
 pub use random::random;

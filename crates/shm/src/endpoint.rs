@@ -585,6 +585,10 @@ impl PeerMemory for Shm {
         self.lend_region(bytes)
     }
 
+    fn lend_at(&mut self, address: usize, bytes: usize) -> Option<NonNull<u8>> {
+        self.lend_region_at(address, bytes)
+    }
+
     fn take_back(&mut self, memory: *mut u8) -> bool {
         self.take_back_region(memory)
     }

@@ -34,6 +34,7 @@ mod far;
 mod generated;
 mod long_double;
 mod mpi;
+mod place;
 mod races;
 mod settings;
 mod shared_static;

@@ -149,7 +149,13 @@ pub trait PeerMemory {
         None
     }
 
-    /// Takes back memory of `lend`. False: it is not memory of `lend`.
+    /// As `lend`, at this address, a multiple of a page. `None` also where something else lies there.
+    fn lend_at(&mut self, address: usize, bytes: usize) -> Option<NonNull<u8>> {
+        let _ = (address, bytes);
+        None
+    }
+
+    /// Takes back memory of `lend` or `lend_at`. False: it is not memory of these.
     fn take_back(&mut self, memory: *mut u8) -> bool {
         let _ = memory;
         false

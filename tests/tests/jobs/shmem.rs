@@ -51,8 +51,8 @@ fn every_form_has_a_manual_page() {
 }
 
 /// The conformance programs that move data.
-const PROGRAMS: [&str; 9] =
-    ["basic", "row", "amo", "wait", "lock", "coll", "teams", "memory", "static"];
+const PROGRAMS: [&str; 10] =
+    ["basic", "row", "amo", "wait", "lock", "coll", "teams", "memory", "static", "addresses"];
 
 #[test]
 fn between_hosts() {

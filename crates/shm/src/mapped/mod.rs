@@ -41,6 +41,15 @@ impl Shm {
         memory
     }
 
+    /// See `PeerMemory::lend_at`.
+    pub(crate) fn lend_region_at(&mut self, address: usize, bytes: usize) -> Option<NonNull<u8>> {
+        if self.mapping.ranks() == 1 {
+            return None;
+        }
+        let shown = &self.mapping.control(self.rank).regions;
+        self.own_regions.allocate_at(shown, address, bytes)
+    }
+
     /// See `PeerMemory::take_back`.
     pub(crate) fn take_back_region(&mut self, memory: *mut u8) -> bool {
         self.own_regions.free(memory)

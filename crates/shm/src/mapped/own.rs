@@ -50,21 +50,46 @@ impl OwnRegions {
         }
         let so_far: usize = self.regions.iter().map(|r| r.bytes).sum();
         let enough = bytes.max(MIN_REGION);
-        let made = Region::new(enough.max(so_far)).or_else(|_| Region::new(enough));
-        let Ok(mut region) = made else {
+        let made = Region::new(enough.max(so_far), None).or_else(|_| Region::new(enough, None));
+        let Ok(region) = made else {
             // Too large for this system, or no region at all: only the latter is for good.
             self.exhausted = bytes <= MIN_REGION;
             return None;
         };
+        self.add(shown, region).take(bytes)
+    }
+
+    /// As `allocate`, at this address, a multiple of `PAGE`: there, a region begins or can be made. `None` also where anything else
+    /// lies there.
+    pub fn allocate_at(
+        &mut self,
+        shown: &Regions,
+        address: usize,
+        bytes: usize,
+    ) -> Option<NonNull<u8>> {
+        let bytes = bytes.checked_next_multiple_of(PAGE).filter(|b| *b != 0)?;
+        if let Some(region) = self.regions.iter_mut().find(|r| r.base.as_ptr().addr() == address) {
+            return region.take_from(0, bytes);
+        }
+        // The other half is for `allocate`, which makes each region larger than those before.
+        if self.exhausted || self.regions.len() >= REGIONS / 2 {
+            return None;
+        }
+        let region = Region::new(bytes.max(MIN_REGION), Some(address)).ok()?;
+        self.add(shown, region).take(bytes)
+    }
+
+    /// Shows a region to others.
+    fn add(&mut self, shown: &Regions, region: Region) -> &mut Region {
         let info = RegionInfo {
             base: region.base.as_ptr().addr() as u64,
             bytes: region.bytes as u64,
             file: region.file.as_raw_fd() as u32,
         };
-        shown.publish(self.regions.len(), info);
-        let memory = region.take(bytes);
+        let index = self.regions.len();
+        shown.publish(index, info);
         self.regions.push(region);
-        memory
+        &mut self.regions[index]
     }
 
     /// The byte at `offset` of region `index`.
@@ -82,19 +107,11 @@ impl OwnRegions {
 }
 
 impl Region {
-    fn new(bytes: usize) -> io::Result<Region> {
+    /// Of at least `bytes` bytes, at an address of the kernel's choice or `at` this one, if nothing lies there.
+    fn new(bytes: usize, at: Option<usize>) -> io::Result<Region> {
         let bytes = bytes.checked_next_power_of_two().ok_or(io::ErrorKind::OutOfMemory)?;
         let file = hpvm_os::memory_file(c"hpvm-mapped", bytes as u64)?;
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
-        // SAFETY: a new shared mapping at an address of the kernel's choice; checked below.
-        let base = unsafe {
-            libc::mmap(std::ptr::null_mut(), bytes, protection, flags, file.as_raw_fd(), 0)
-        };
-        if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let base = NonNull::new(base.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
+        let base = hpvm_os::map(at, bytes, Some(&file))?;
         // SAFETY: our own mapping. Large pages where the system gives them to who asks.
         unsafe { libc::madvise(base.as_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
         let free = BTreeMap::from([(0, bytes)]);
@@ -102,8 +119,13 @@ impl Region {
     }
 
     fn take(&mut self, bytes: usize) -> Option<NonNull<u8>> {
-        let (offset, room) = self.free.iter().find(|(_, room)| **room >= bytes)?;
-        let (offset, room) = (*offset, *room);
+        let (offset, _) = self.free.iter().find(|(_, room)| **room >= bytes)?;
+        self.take_from(*offset, bytes)
+    }
+
+    /// Takes the first bytes of what is free from `offset` on, which are at least so many.
+    fn take_from(&mut self, offset: usize, bytes: usize) -> Option<NonNull<u8>> {
+        let room = *self.free.get(&offset).filter(|room| **room >= bytes)?;
         if self.strict && !self.reserve(offset, bytes) {
             return None;
         }
@@ -211,6 +233,26 @@ mod tests {
         assert_eq!(own.allocate(&shown, 1 << 62), None);
         assert!(own.allocate(&shown, usize::MAX).is_none());
         assert!(own.allocate(&shown, 1).is_some());
+    }
+
+    #[test]
+    fn a_region_lies_where_it_is_wanted_or_nowhere() {
+        let (mut own, shown) = (OwnRegions::default(), Regions::default());
+        // Where the kernel has just had room.
+        let room = Region::new(MIN_REGION, None).unwrap();
+        let address = room.base.as_ptr().addr();
+        assert_eq!(own.allocate_at(&shown, address, PAGE), None, "something lies there");
+        drop(room);
+        let memory = own.allocate_at(&shown, address, PAGE).expect("memory");
+        assert_eq!(memory.as_ptr().addr(), address);
+        assert_eq!(shown.get(0).map(|info| info.base), Some(address as u64));
+        assert_eq!(own.allocate_at(&shown, address, PAGE), None, "it is in use");
+        assert_eq!(own.allocate_at(&shown, address + PAGE, PAGE), None, "no region begins there");
+        let next = own.allocate(&shown, PAGE).expect("memory");
+        assert!(own.free(memory.as_ptr()));
+        assert_eq!(own.allocate_at(&shown, address, 2 * PAGE), None, "less is free there");
+        assert!(own.free(next.as_ptr()));
+        assert_eq!(own.allocate_at(&shown, address, 2 * PAGE), Some(memory));
     }
 
     /// Allocations against a list of what each must hold.

@@ -2,7 +2,7 @@
 //! each call ends when all PEs have their memory.
 
 use super::coll;
-use super::start::HEAP_ALIGNMENT;
+use crate::place::HEAP_ALIGNMENT;
 use crate::state::{State, state};
 use crate::types::Name;
 use core::ffi::{c_long, c_void};

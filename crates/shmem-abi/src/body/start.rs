@@ -3,6 +3,7 @@
 
 use super::team::{TeamObject, free, quieten};
 use super::{coll, set};
+use crate::place::{self, HEAP_ALIGNMENT};
 use crate::settings::Settings;
 use crate::shared_static::{self, Alias};
 use crate::state::{Parts, Region, State, current, install, remove, state};
@@ -17,9 +18,6 @@ use hpvm_abi::onesided::{Attached, Key};
 use hpvm_model::{done, fail, fits, mpi, onesided, say, session};
 use std::io::Write;
 use std::sync::{Arc, Mutex, Once, PoisonError};
-
-/// The heap begins at a multiple of this on every PE: what `shmem_align` can give, and what large pages want.
-pub const HEAP_ALIGNMENT: usize = 16 << 20;
 
 /// Calls of `shmem_init` without their `shmem_finalize`.
 static USES: Mutex<u32> = Mutex::new(0);
@@ -125,19 +123,23 @@ fn region(
 }
 
 /// Refuses what differs between PEs and would make addresses differ.
-fn same(name: Name, world: &TeamObject, what: &str, mine: u64) {
+pub fn same(name: Name, world: &TeamObject, what: &str, mine: u64, all: impl Iterator<Item = u64>) {
+    if let Some((other, theirs)) = all.enumerate().find(|(_, theirs)| *theirs != mine) {
+        let text =
+            format!("{what}: {mine} on PE {}, {theirs} on PE {other}; expected the same", world.me);
+        fail(name, &text);
+    }
+}
+
+/// Refuses static data whose size differs between PEs.
+fn same_static_data(name: Name, world: &TeamObject, mine: u64) {
     let mut all = vec![0_u64; world.size()];
     // SAFETY: eight bytes of each.
     done(name, unsafe {
         let (from, to) = ((&raw const mine).cast(), all.as_mut_ptr().cast());
         (mpi().MPI_Allgather)(from, 8, MPI_BYTE, to, 8, MPI_BYTE, world.comm)
     });
-    if let Some(other) = all.iter().position(|theirs| *theirs != mine) {
-        let theirs = all[other];
-        let text =
-            format!("{what}: {mine} on PE {}, {theirs} on PE {other}; expected the same", world.me);
-        fail(name, &text);
-    }
+    same(name, world, "the size of the program's static data", mine, all.into_iter());
 }
 
 /// The PEs of this host, if they reach each other's heaps by loads and stores; else this PE alone.
@@ -175,15 +177,7 @@ fn join(name: Name, level: c_int, settings: &Settings) -> State {
     done(name, unsafe { (mpi().MPI_Comm_rank)(comm, &mut rank) });
     let world = team(name, comm, rank as u32);
     let len = settings.heap.checked_next_multiple_of(4096).unwrap_or(settings.heap).max(4096);
-    same(name, &world, "SHMEM_SYMMETRIC_SIZE", len as u64);
-    let memory = match len.checked_add(HEAP_ALIGNMENT) {
-        // SAFETY: a number.
-        Some(all) => unsafe { (onesided().allocate)(all) },
-        None => null_mut(),
-    };
-    if memory.is_null() {
-        fail(name, &format!("the {len} bytes of SHMEM_SYMMETRIC_SIZE are not to be had"));
-    }
+    let memory = place::memory(name, &world, len);
     let heap = memory.expose_provenance().next_multiple_of(HEAP_ALIGNMENT);
     // Before memory is exposed, which may start a thread.
     let segments = static_data::segments();
@@ -195,7 +189,7 @@ fn join(name: Name, level: c_int, settings: &Settings) -> State {
     let mut regions = vec![region(name, &world, (heap, heap), len, "symmetric heap")];
     let shared = shared(name, &world, &regions[0]);
     let lengths = segments.iter().fold(segments.len() as u64, |sum, s| sum << 1 ^ s.len() as u64);
-    same(name, &world, "the size of the program's static data", lengths);
+    same_static_data(name, &world, lengths);
     let data = segments.iter().zip(&aliases).map(|(s, alias)| {
         let lent = alias.as_ref().map_or(s.start, |alias| alias.lent(s.start));
         region(name, &world, (s.start, lent), s.len(), "static data")
