@@ -7,9 +7,20 @@
 
 enum { HELP_COLUMN = 22 };
 
-static void help_on(const struct app_flag *flags)
+static const struct app_flag *find(const struct app_flag *flags, const char *name)
+{
+    for (; flags->name; flags++)
+        if (strcmp(flags->name, name) == 0)
+            return flags;
+    return NULL;
+}
+
+/* Of those that are not in `own` again, if it is there. */
+static void help_on(const struct app_flag *flags, const struct app_flag *own)
 {
     for (; flags->name; flags++) {
+        if (flags->kind == APP_ABSENT || (own && find(own, flags->name)))
+            continue;
         int width = printf("  %s %s", flags->name, flags->argument ? flags->argument : "");
         printf("%*s%s\n", width < HELP_COLUMN ? HELP_COLUMN - width : 1, "", flags->help);
     }
@@ -19,18 +30,10 @@ void arguments_help(const char *launcher, const char *name, const char *what, co
                     const struct app_flag *common)
 {
     printf("%s: %s\n\nusage: %s %s [flags]\n\n", name, what, launcher, name);
-    help_on(own);
+    help_on(own, NULL);
     printf("\n");
-    help_on(common);
+    help_on(common, own);
     printf("  --help              this text\n");
-}
-
-static const struct app_flag *find(const struct app_flag *flags, const char *name)
-{
-    for (; flags->name; flags++)
-        if (strcmp(flags->name, name) == 0)
-            return flags;
-    return NULL;
 }
 
 /* Stores the number; returns whether the flag takes it. */
@@ -80,6 +83,10 @@ int arguments_read(int argc, char **argv, const struct app_flag *own, const stru
             flag = find(common, argv[i]);
         if (!flag) {
             snprintf(why, size, "unknown argument '%s'; --help lists the flags", argv[i]);
+            return APP_USAGE;
+        }
+        if (flag->kind == APP_ABSENT) {
+            snprintf(why, size, "%s", flag->help);
             return APP_USAGE;
         }
         if (flag->kind == APP_SWITCH)

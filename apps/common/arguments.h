@@ -9,7 +9,8 @@ enum { APP_TEXT_SIZE = 1024 }; /* of a text argument: a path name, its end inclu
 /* Exit codes beside 0. */
 enum { APP_WRONG = 1, APP_USAGE = 2, APP_FILE = 3, APP_MEMORY = 4 };
 
-enum app_kind { APP_SWITCH, APP_WHOLE, APP_REAL, APP_TEXT };
+/* A program's own table says with APP_ABSENT, and a sentence as the help, that it does not have a common flag. */
+enum app_kind { APP_SWITCH, APP_WHOLE, APP_REAL, APP_TEXT, APP_ABSENT };
 
 /* A flag. `value` is an int (switch), a long (whole), a double (real) or a char[APP_TEXT_SIZE]
  * (text) that holds the default. Arrays of flags end with a name of NULL. */

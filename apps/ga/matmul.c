@@ -184,6 +184,8 @@ static int run(struct app *app, struct problem *p)
     return app_verdict(app, errors == 0);
 }
 
+static const char only[] = "no checkpoints, pictures or scaling tables here; --help lists the flags";
+
 int main(int argc, char **argv)
 {
     struct app app;
@@ -192,14 +194,16 @@ int main(int argc, char **argv)
         { "--n", APP_WHOLE, &p.n, 1, 40000, "N", "rows and columns of the matrices (2000; 300 with --check)" },
         { "--block", APP_WHOLE, &p.block, 1, 10000, "B", "rows and columns of a task's block (250; 32 with --check)" },
         { "--depth", APP_WHOLE, &p.depth, 1, 10000, "K", "of A's columns at a time (250)" },
+        { "--checkpoint", APP_ABSENT, NULL, 0, 0, NULL, only },
+        { "--every", APP_ABSENT, NULL, 0, 0, NULL, only },
+        { "--restart", APP_ABSENT, NULL, 0, 0, NULL, only },
+        { "--image", APP_ABSENT, NULL, 0, 0, NULL, only },
+        { "--scaling", APP_ABSENT, NULL, 0, 0, NULL, only },
         { NULL, APP_SWITCH, NULL, 0, 0, NULL, NULL },
     };
     int code = app_begin(&argc, &argv, &app, "ga_matmul", "Multiplies matrices on Global Arrays.", flags);
     if (code >= 0)
         return code;
-    if (*app.checkpoint || *app.restart || *app.image || app.scaling != APP_NO_SCALING)
-        return app_end(app_refuse(&app, APP_USAGE, "no checkpoints, pictures or scaling tables here; --help lists "
-                                                   "the flags, of which --check and --quiet are for all programs"));
     if (app.check && p.n == 2000)
         p.n = 300;
     if (app.check && p.block == 250)

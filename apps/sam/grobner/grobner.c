@@ -150,14 +150,14 @@ static int is_prime(long p)
     return p > 1;
 }
 
+static const char no_checkpoints[] = "no checkpoints here: these systems take seconds";
+
 static int sensible(void *with)
 {
     const struct run *run = with;
     const struct app *app = &run->app;
     sam_set_home(basis_home);
     sam_init();
-    if (*app->checkpoint || *app->restart)
-        return app_refuse(app, APP_USAGE, "no checkpoints here: these systems take seconds");
     if (app->scaling == APP_WEAK)
         return app_refuse(app, APP_USAGE, "no --scaling weak here: no system has twice the work of another; strong is possible");
     if (!is_prime(run->prime))
@@ -202,6 +202,9 @@ int main(int argc, char **argv)
         {"--prime", APP_WHOLE, &run.prime, 3, 2147483647, "P", "coefficients are numbers modulo P (32003)"},
         {"--every-pair", APP_SWITCH, &run.every, 0, 0, "", "check all pairs afterwards, not only those that criteria leave"},
         {"--print", APP_SWITCH, &run.print, 0, 0, "", "print the basis, as Singular reads it"},
+        {"--checkpoint", APP_ABSENT, NULL, 0, 0, NULL, no_checkpoints},
+        {"--every", APP_ABSENT, NULL, 0, 0, NULL, no_checkpoints},
+        {"--restart", APP_ABSENT, NULL, 0, 0, NULL, no_checkpoints},
         {NULL, APP_SWITCH, NULL, 0, 0, NULL, NULL},
     };
     return app_run(argc, argv, &run.app, "sam_grobner", "Gröbner bases on shared objects", flags, &parts, &run);

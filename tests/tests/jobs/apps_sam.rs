@@ -117,3 +117,16 @@ fn a_restarted_water_ends_with_the_same_bits() {
 fn a_killed_water_leaves_a_whole_checkpoint() {
     survives_kills(WATER, "1");
 }
+
+#[test]
+fn help_lists_no_flag_that_would_be_refused() {
+    for name in ["sam_cholesky", "sam_grobner"] {
+        let Some(command) = app(1, name, &["--help"]) else { return };
+        let help = succeed(command);
+        assert!(help.contains("\n  --image "), "{help}");
+        for flag in ["--checkpoint", "--every", "--restart"] {
+            assert!(!help.contains(&format!("  {flag} ")), "{name}:\n{help}");
+            assert!(refused(name, &[flag, "1"], 2, "no checkpoints here"));
+        }
+    }
+}
