@@ -143,19 +143,25 @@ test("events, however they are cut", () => {
   }
 });
 
-test("a stream that says nothing, not even heartbeats, has ended; one that beats has not", async () => {
+test("a stream that says nothing, not even heartbeats, has ended; one that beats has not", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const read = async () => {
+    for (let turn = 0; turn < 10; turn += 1) await new Promise((done) => setImmediate(done));
+  };
   const stream = (body: ReadableStream<Uint8Array>) => readEvents(new Response(body), () => {}, 100);
-  await assert.rejects(stream(new ReadableStream({ start: (control) => control.enqueue(encode("event: job\ndata: 1\n\n")) })), /no heartbeat/);
-  let beats = 0;
-  const beating = new ReadableStream<Uint8Array>({
-    pull: async (control) => {
-      await new Promise((done) => setTimeout(done, 20));
-      if ((beats += 1) > 20) control.close();
-      else control.enqueue(encode(":\n\n"));
-    },
-  });
-  await stream(beating);
-  assert.equal(beats, 21);
+  const silent = assert.rejects(stream(new ReadableStream({ start: (control) => control.enqueue(encode("event: job\ndata: 1\n\n")) })), /no heartbeat/);
+  await read();
+  t.mock.timers.tick(100);
+  await silent;
+  let control: ReadableStreamDefaultController<Uint8Array> | undefined;
+  const beating = stream(new ReadableStream<Uint8Array>({ start: (given) => void (control = given) }));
+  for (let beat = 0; beat < 20; beat += 1) {
+    control?.enqueue(encode(":\n\n"));
+    await read();
+    t.mock.timers.tick(99);
+  }
+  control?.close();
+  await beating;
 });
 
 test("words for how jobs stand", () => {
