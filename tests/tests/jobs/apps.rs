@@ -122,6 +122,24 @@ fn shmem_programs_check_their_answers() {
 }
 
 /// No process ends the job before the first one has spoken.
+/// `make demo` shows the command that compiles a program, so no rule of a makefile keeps it complete.
+#[test]
+fn what_the_demonstration_compiles_is_complete() {
+    let demo = std::fs::read_to_string(workspace().join("scripts/demo")).expect("scripts/demo");
+    let compiles: Vec<&str> = demo
+        .lines()
+        .filter_map(|line| line.strip_prefix("run "))
+        .filter(|l| l.contains(" -o "))
+        .collect();
+    assert!(compiles.len() >= 2, "{compiles:?}");
+    for command in compiles {
+        let mut shell = clean("sh");
+        shell.args(["-c", command]).env("prefix", prefix()).env("top", workspace());
+        shell.env("work", folder("demo"));
+        succeed_within(shell, LONG);
+    }
+}
+
 #[test]
 fn programs_of_other_models_say_what_is_wrong() {
     for name in ["shmem_bucket_sort", "shmem_gups", "bsp_fft", "bsp_lu"] {
