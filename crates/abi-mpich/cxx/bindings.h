@@ -45,10 +45,10 @@ template <class Object> static inline void check(const Object &object, int code)
         object.Call_errhandler(code);
 }
 
-/// Room for `count` values of C. A negative count is for C to refuse.
+/// Room for `count` values of C, all 0. A negative count is for C to refuse.
 template <class Value> static inline std::unique_ptr<Value[]> room(int count)
 {
-    return std::unique_ptr<Value[]>(new Value[count > 0 ? count : 0]);
+    return std::unique_ptr<Value[]>(new Value[count > 0 ? count : 0]());
 }
 
 /// C's handles of an array of objects.

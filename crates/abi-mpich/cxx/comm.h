@@ -432,8 +432,8 @@ public:
     }
     virtual void Get_topo(int dimensions, int sizes[], bool periods[], int coordinates[]) const
     {
-        // All false: a topology may have fewer dimensions than the arrays.
-        std::unique_ptr<int[]> wraps(new int[dimensions > 0 ? dimensions : 0]());
+        // What C does not fill stays false: a topology may have fewer dimensions than the arrays.
+        std::unique_ptr<int[]> wraps = room<int>(dimensions);
         check(*this, MPI_Cart_get(handle, dimensions, sizes, wraps.get(), coordinates));
         for (int i = 0; i < dimensions; i++)
             periods[i] = wraps[i] != 0;

@@ -241,8 +241,8 @@ pub static DEFAULT: Tables = Tables {
     ]),
     // A message between hosts takes longer than copying what two could spare.
     allreduce_apart: Cow::Borrowed(&[rule(2, 64 * KIB, Allreduce::Direct)]),
-    // To read a whole operand takes less time than two rounds of halves, each with an announcement. Longer operands
-    // limit by the memory that is moved, shorter ones than 24 KiB by what a read costs.
+    // To read a whole operand takes less time than two rounds of halves, each with an announcement. Beyond these lengths
+    // the memory that is moved costs more than the rounds, and up to 24 KiB halves are as fast or faster.
     allreduce_reads: Cow::Borrowed(&[
         rule(2, 8 * KIB, Allreduce::Direct),
         rule(2, 24 * KIB, Allreduce::Rabenseifner),

@@ -121,7 +121,6 @@ fn shmem_programs_check_their_answers() {
     checks_itself_on("shmem_gups", &[1, 5, 64]);
 }
 
-/// No process ends the job before the first one has spoken.
 /// `make demo` shows the command that compiles a program, so no rule of a makefile keeps it complete.
 #[test]
 fn what_the_demonstration_compiles_is_complete() {
@@ -140,6 +139,7 @@ fn what_the_demonstration_compiles_is_complete() {
     }
 }
 
+/// No process ends the job before the first one has spoken.
 #[test]
 fn programs_of_other_models_say_what_is_wrong() {
     for name in ["shmem_bucket_sort", "shmem_gups", "bsp_fft", "bsp_lu"] {

@@ -4,8 +4,9 @@
 //! which rules are tried: `COLLECTIVE RANKS BYTES ALGORITHM [PARAMETER=N]`, where RANKS and BYTES
 //! are the largest that fit, or `any`. A `#` begins a comment. A collective without a line keeps its
 //! built-in table. Lines of `allreduce-apart` hold where every rank may be on a host of its own, those of
-//! `allreduce-reads` where ranks read long messages out of each other's memory, both before those of `allreduce`. `bcast-by` and its like choose what carries a collective, and `message` how often a large message is
-//! copied. `threshold NAME BYTES` sets a length at which the method of messages changes. `cpu`, `processors` and `kernel`
+//! `allreduce-reads` where ranks read long messages out of each other's memory, both before those of `allreduce`.
+//! `bcast-by` and its like choose what carries a collective, and `message` how often a large message is copied.
+//! `threshold NAME BYTES` sets a length at which the method of messages changes. `cpu`, `processors` and `kernel`
 //! say where the tables were measured ([`super::origin`]).
 
 use super::{

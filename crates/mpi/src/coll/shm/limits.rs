@@ -1,5 +1,6 @@
 //! Up to which length a collective goes through slots, and above which length by messages chosen as if nobody read
-//! memory, before its members have told each other anything. What all ranks of a host know alike decides this for most lengths.
+//! memory, before its members have told each other anything. What all ranks of a host know alike decides this for most
+//! lengths.
 
 use hpvm_coll::select::{self, COLL_KINDS, CollKind, Facts};
 
