@@ -31,8 +31,13 @@ static int is_printed(const struct run *run, int64_t step)
 static int step(void *with)
 {
     struct run *run = with;
-    run->new_lists = md_step(&run->md, is_printed(run, run->md.step + 1));
-    return 0;
+    struct md *md = &run->md;
+    run->new_lists = md_step(md, is_printed(run, md->step + 1));
+    return md->lost ? app_refuse(&run->app, APP_WRONG,
+                                 "step %lld: an atom has gone farther than the box is wide since lists were made; take a smaller --dt, or fewer "
+                                 "steps between lists (--rebuild)",
+                                 (long long)md->step)
+                    : 0;
 }
 
 static int print_thermo(void *with)

@@ -52,6 +52,7 @@ struct md {
     double *pair;  /* room for the longest list of an atom, 3 numbers each */
     double energy, virial, pairs; /* this rank's part, from the last md_forces with sums */
     int64_t step;
+    int lost; /* an atom has gone as far as the box is wide since the list was made: nothing follows from that */
     double exchange_seconds, list_seconds;
 };
 
@@ -81,14 +82,14 @@ void md_distribute_again(struct md *md);
 
 /* neighbours.c */
 void md_list(struct md *md);
-double md_farthest(const struct md *md); /* way of an own atom since the list was made; local */
+double md_farthest(const struct md *md); /* way of an own atom since the list was made, infinite if it is no number; local */
 
 /* force.c */
 void md_forces(struct md *md, int sums);
 
 /* motion.c */
 void md_prepare(struct md *md);           /* ghosts, list and forces of the present positions */
-int md_step(struct md *md, int sums);     /* returns whether a list was made */
+int md_step(struct md *md, int sums);     /* returns whether a list was made; not if an atom is lost */
 struct thermo md_thermo(const struct md *md);
 
 /* picture.c */

@@ -27,15 +27,16 @@ static void drift(struct md *md)
         x[i] += dt * v[i];
 }
 
-/* Whether the list may miss a pair, or is due. The same on all ranks. */
-static int list_is_due(const struct md *md)
+/* Whether the list may miss a pair, or is due; and before it is made, whether an atom is lost. The same on all ranks. */
+static int list_is_due(struct md *md)
 {
-    if (md->p.rebuild > 0)
-        return md->step % md->p.rebuild == 0;
+    if (md->p.rebuild > 0 && md->step % md->p.rebuild != 0)
+        return 0;
     double mine = md_farthest(md), all;
     MPI_Allreduce(&mine, &all, 1, MPI_DOUBLE, MPI_MAX, md->comm);
+    md->lost = all >= fmin(fmin(md->box[0], md->box[1]), md->box[2]);
     /* One more step at the same speed must stay inside. */
-    return 2 * all >= 0.9 * md->p.skin;
+    return md->p.rebuild > 0 || 2 * all >= 0.9 * md->p.skin;
 }
 
 int md_step(struct md *md, int sums)
@@ -44,6 +45,8 @@ int md_step(struct md *md, int sums)
     drift(md);
     md->step++;
     int due = list_is_due(md);
+    if (md->lost)
+        return 0;
     if (due) {
         md_distribute_again(md);
         md_borders(md);

@@ -159,6 +159,8 @@ double md_farthest(const struct md *md)
             double step = md->x[WIDE * i + d] - md->built[WIDE * i + d];
             way += step * step;
         }
+        if (!isfinite(way))
+            return INFINITY;
         farthest = way > farthest ? way : farthest;
     }
     return sqrt(farthest);

@@ -24,19 +24,31 @@ struct outbox {
     struct message *open;
 };
 
-static struct message *new_message(int octant)
+/* One that is spare, if there is one. Those that were used last come first: their memory is in the cache. */
+static struct message *new_message(struct sweep *s, int octant)
 {
-    struct message *m = app_memory(1, sizeof *m);
-    memset(m, 0, sizeof *m);
+    struct message *m = s->spare;
+    if (m)
+        s->spare = m->next;
+    else
+        m = app_memory(1, sizeof *m);
+    m->next = NULL;
     m->octant = octant;
+    m->count = 0;
     return m;
+}
+
+static void set_aside(struct sweep *s, struct message *m)
+{
+    m->next = s->spare;
+    s->spare = m;
 }
 
 void messages_start(struct sweep *s)
 {
     s->outbox = app_memory((size_t)s->ranks, sizeof *s->outbox);
     memset(s->outbox, 0, (size_t)s->ranks * sizeof *s->outbox);
-    s->sends = s->early = NULL;
+    s->sends = s->early = s->spare = NULL;
 }
 
 /* Frees what has been sent; with `all`, waits for it. */
@@ -51,7 +63,7 @@ static void retire(struct sweep *s, int all)
             MPI_Test(&m->request, &done, MPI_STATUS_IGNORE);
         if (done) {
             *at = m->next;
-            free(m);
+            set_aside(s, m);
         } else {
             at = &m->next;
         }
@@ -79,11 +91,12 @@ static void put(struct sweep *s, int to, const struct task *t)
 {
     struct message *m = s->outbox[to].open;
     if (!m)
-        m = s->outbox[to].open = new_message(t->bundle / IN_OCTANT);
+        m = s->outbox[to].open = new_message(s, t->bundle / IN_OCTANT);
     struct item *item = &m->item[m->count++];
     item->cell = t->cell;
     item->bundle = t->bundle;
     item->ready = t->ready;
+    item->none = 0;
     item->flux = present(s, t->bundle)->angular[t->cell];
     if (m->count == MOST) {
         flush(s, to);
@@ -137,7 +150,7 @@ static void take_early(struct sweep *s, int octant)
         if (m->octant == octant) {
             take(s, m);
             *at = m->next;
-            free(m);
+            set_aside(s, m);
         } else {
             at = &m->next;
         }
@@ -156,7 +169,7 @@ void messages_await(struct sweep *s, int b, int cell, int ordinates)
     if (is_missing(s, b, cell, ordinates))
         flush_all(s);
     while (is_missing(s, b, cell, ordinates)) {
-        struct message *m = new_message(0);
+        struct message *m = new_message(s, 0);
         MPI_Status status;
         int bytes;
         MPI_Recv(m->item, sizeof m->item, MPI_BYTE, MPI_ANY_SOURCE, MPI_ANY_TAG, s->comm, &status);
@@ -165,7 +178,7 @@ void messages_await(struct sweep *s, int b, int cell, int ordinates)
         m->octant = status.MPI_TAG;
         if (m->octant == b / IN_OCTANT) {
             take(s, m);
-            free(m);
+            set_aside(s, m);
         } else {
             m->next = s->early;
             s->early = m;
@@ -182,5 +195,10 @@ void messages_finish(struct sweep *s, int is_last)
 void messages_free(struct sweep *s)
 {
     retire(s, 1);
+    while (s->spare) {
+        struct message *m = s->spare;
+        s->spare = m->next;
+        free(m);
+    }
     free(s->outbox);
 }

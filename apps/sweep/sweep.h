@@ -138,7 +138,7 @@ struct sweep {
     } present[IN_OCTANT]; /* bundles: those of the octant that is swept */
     struct angular *mirrored[BUNDLES]; /* at reflecting faces */
     int *mirror_of;                    /* a face's number among them, or -1 */
-    struct message *sends, *early;
+    struct message *sends, *early, *spare; /* on their way; come before their octant; to be used again */
     struct outbox *outbox; /* one per rank */
     double leakage[GROUPS];
     int64_t iteration;

@@ -376,6 +376,9 @@ INLINE void ask_for(struct sweep *s, const struct task *t)
         return;
     __builtin_prefetch(&s->emitted_in[t->cell]);
     __builtin_prefetch(&s->next[t->cell], 1);
+    if (t->beside & RANKS) /* messages_send looks at what is behind each face */
+        for (int k = c->faces; k < c[1].faces; k++)
+            __builtin_prefetch(&s->mesh.cell_face[k].other);
     for (uint64_t ins = t->in; ins != 0;) {
         const int place = __builtin_ctzll(ins) / BUNDLE;
         const struct cell_face *f = &s->mesh.cell_face[c->faces + place];

@@ -104,6 +104,17 @@ fn md_gives_the_published_figures() {
     checks_itself("md");
 }
 
+/// Atoms that fly into each other leave with any speed: they are lost, not counted into cells that are not there.
+#[test]
+fn md_says_that_a_step_is_too_long() {
+    let wild: [&[&str]; 3] =
+        [&["--dt", "0.1"], &["--dt", "0.1", "--rebuild", "0"], &["--temperature", "100"]];
+    for more in wild {
+        let arguments = [&["--cells", "9", "--steps", "40"], more].concat();
+        refused("md", &arguments, 1, "take a smaller --dt");
+    }
+}
+
 #[test]
 fn poisson_is_of_second_order() {
     checks_itself_on("poisson", &[1, 2, 3, 5, 7]);
