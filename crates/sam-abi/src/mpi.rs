@@ -10,7 +10,6 @@ use hpvm_abi::constants::*;
 use hpvm_abi::models::{NOTHING, SAM, error_of};
 use hpvm_model::models;
 use hpvm_sam::{Buffer, Carrier, Fault, Head, Incoming, Outgoing, Store};
-use std::rc::Rc;
 
 unsafe extern "C" {
     static hpvm_entries_1: Entries;
@@ -96,7 +95,7 @@ pub struct Mpi {
     /// Where messages arrive.
     came: Box<[u8; hpvm_abi::models::PACKET]>,
     /// Sends of contents, which are held until they are done.
-    under_way: Vec<(MPI_Request, Rc<Buffer>)>,
+    under_way: Vec<(MPI_Request, Buffer)>,
     /// Packets that waited to leave, when it was last looked, and those sent since.
     unsent: usize,
     unseen: u32,
@@ -120,7 +119,7 @@ impl Mpi {
     }
 
     /// Starts to send a content.
-    fn send_content(&mut self, to: u32, content: Rc<Buffer>) -> Result<(), Fault> {
+    fn send_content(&mut self, to: u32, content: Buffer) -> Result<(), Fault> {
         let mpi = &entries().standard;
         let (mut request, mut done) = (MPI_REQUEST_NULL, 0);
         // SAFETY: the content is held until the request is done.

@@ -1,7 +1,7 @@
 //! What a machine needs of whoever moves its messages.
 
 use crate::Fault;
-use crate::content::Buffer;
+use crate::buffer::Buffer;
 use crate::message::{Head, Outgoing, Rank};
 use crate::store::Store;
 

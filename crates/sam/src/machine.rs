@@ -2,7 +2,8 @@
 
 use crate::accumulators::Accumulator;
 use crate::cache::Cache;
-use crate::content::{Buffer, Content, ContentType, unpacked};
+use crate::buffer::Buffer;
+use crate::content::{Content, ContentType, unpacked};
 use crate::directory::Directory;
 use crate::message::{Head, Kind, Outgoing, Rank};
 use crate::name::Names;
@@ -308,7 +309,7 @@ impl Machine {
         }
         let content = match (content, head.content_type) {
             (None, _) => None,
-            (Some(buffer), 0) => Some(Content::Bytes(Rc::new(buffer))),
+            (Some(buffer), 0) => Some(Content::Bytes(buffer)),
             (Some(buffer), number) => {
                 let kind = self.content_type(number)?;
                 let object = unpacked(&kind, number, buffer.bytes())?;

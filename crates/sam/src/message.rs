@@ -1,9 +1,8 @@
 //! What ranks send one another: a head of fixed length and, with some kinds, a content.
 
-use crate::content::Buffer;
+use crate::buffer::Buffer;
 use crate::{Fault, Name};
 use hpvm_wire::narrow;
-use std::rc::Rc;
 
 pub type Rank = u32;
 
@@ -147,7 +146,7 @@ pub struct Outgoing {
     pub to: Rank,
     pub head: Head,
     /// `head.len` bytes, which stay as they are until the message is sent.
-    pub content: Option<Rc<Buffer>>,
+    pub content: Option<Buffer>,
 }
 
 #[cfg(test)]

@@ -106,7 +106,7 @@ impl Machine {
     /// # Errors
     /// The name is in use, or there is no memory.
     pub fn value_begin(&mut self, name: Name, len: usize) -> Result<*mut u8, Fault> {
-        let content = Content::Bytes(Rc::new(self.store.zeroed(len)?));
+        let content = Content::Bytes(self.store.zeroed(len)?);
         let (at, _) = content.place();
         self.insert_written(name, content)?;
         Ok(at)
