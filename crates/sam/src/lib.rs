@@ -32,11 +32,11 @@ mod tasks;
 mod values;
 
 pub use buffer::Buffer;
-pub use carrier::{Carrier, Incoming};
+pub use carrier::{Carrier, Incoming, Received};
 pub use content::{Content, ContentType, Object};
 pub use fault::Fault;
 pub use handle::{Reading, Sam, Updating};
-pub use machine::{Census, Counters, Home, Machine, Settings};
+pub use machine::{Census, Counters, Here, Home, Machine, Settings};
 pub use message::{Head, Kind, Outgoing, Rank};
 pub use name::Name;
 pub use node::Node;

@@ -243,8 +243,12 @@ mod tests {
         };
         let lens = [0, 8, 9, 39, 40, 99, (1 << 32) - 1, 1 << 32];
         let heads = lens.into_iter().flat_map(|len| {
-            [(0, 0), (0, 1), (0, 2), (1, 1), (u32::MAX, 0)]
-                .map(|(rank, b)| Head { len, rank, b, ..far })
+            [(0, 0), (0, 1), (0, 2), (1, 1), (u32::MAX, 0)].map(|(rank, b)| Head {
+                len,
+                rank,
+                b,
+                ..far
+            })
         });
         for head in heads.chain([far]) {
             let (bytes, len) = head.to_bytes();

@@ -1,6 +1,6 @@
 //! What the end of counted uses costs: who tells whom.
 
-use hpvm_sam::{Machine, Name, Settings};
+use hpvm_sam::{Here, Machine, Name, Settings};
 
 const VALUE: Name = Name { space: 7, key: 1 };
 
@@ -20,7 +20,11 @@ fn deliver(all: &mut [Machine]) {
                 let content = message.content.map(|content| {
                     to.store().copied(content.bytes()).expect("memory for a few bytes")
                 });
-                to.receive(from as u32, &message.head, content).expect("no mistake");
+                let bytes = content.as_ref().map_or(&[][..], |content| content.bytes());
+                let here = to.receive_here(from as u32, &message.head, bytes).expect("memory");
+                if here == Here::Kept {
+                    to.receive(from as u32, &message.head, content).expect("no mistake");
+                }
                 moved = true;
             }
         }
