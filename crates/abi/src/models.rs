@@ -37,6 +37,12 @@ pub type Show = unsafe extern "C" fn(
     len: usize,
 ) -> c_int;
 
+/// Whether and how [`Models::visit`] blocks.
+pub const LOOKS: c_int = 0;
+pub const BLOCKS: c_int = 1;
+/// It blocks, and it is an error that a rank of the job has died, where the job goes on without it.
+pub const BLOCKS_FOR_ALL: c_int = 2;
+
 /// See [`Models::serve`].
 pub type Serve = unsafe extern "C" fn() -> c_int;
 
@@ -73,7 +79,7 @@ pub struct Models {
     ) -> isize,
     /// Shows packets to `show` where they lie, which takes them so, the oldest first: as many as are there one behind the other, until
     /// `show` returns 0. Says how many, or an error as `wait` does. Without one it makes a step of progress, as `take`; where
-    /// `blocks` is not 0 it blocks, as `wait`, and 0 means what [`NOTHING`] means there. `show` is called inside the engine: it calls no
+    /// `blocks` is not [`LOOKS`] it blocks, as `wait`, and 0 means what [`NOTHING`] means there. `show` is called inside the engine: it calls no
     /// function of this library and does not block.
     pub visit: unsafe extern "C" fn(
         model: c_uint,

@@ -6,7 +6,7 @@ use crate::raise::{in_engine, remember};
 use crate::runtime::{Entered, World, enter};
 use core::ffi::{c_int, c_uint, c_void};
 use hpvm_abi::constants::MPI_Request;
-use hpvm_abi::models::{Models, NOTHING, Serve, Show};
+use hpvm_abi::models::{BLOCKS_FOR_ALL, LOOKS, Models, NOTHING, Serve, Show};
 use hpvm_mpi::engine::models::{MODELS, PACKET, Polled};
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
@@ -199,9 +199,12 @@ unsafe extern "C" fn visit(
     // SAFETY: by the interface.
     let show = |src, data: &[u8]| unsafe { show(context, src, data.as_ptr(), data.len()) } != 0;
     let shown = match blocks {
-        0 => looked(number(model), show),
-        // SAFETY: by the interface.
-        _ => waited(number(model), unsafe { handles(requests, count) }, false, show),
+        LOOKS => looked(number(model), show),
+        blocks => {
+            // SAFETY: by the interface.
+            let requests = unsafe { handles(requests, count) };
+            waited(number(model), requests, blocks == BLOCKS_FOR_ALL, show)
+        }
     };
     match shown {
         Ok(shown) => shown as isize,

@@ -4,13 +4,12 @@
 //! A message is a packet, with the content if that is short, else followed by a message of MPI with the content, which
 //! MPI copies from memory to memory.
 
-use core::ffi::{CStr, c_char, c_int};
+use core::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use hpvm_abi::Entries;
 use hpvm_abi::constants::*;
-use hpvm_abi::models::{NOTHING, SAM, error_of};
+use hpvm_abi::models::{BLOCKS_FOR_ALL, LOOKS, NOTHING, SAM, error_of};
 use hpvm_model::models;
-use hpvm_sam::{Buffer, Carrier, Fault, Head, Incoming, Outgoing, Store};
-use std::rc::Rc;
+use hpvm_sam::{Buffer, Carrier, Fault, Head, Here, Incoming, Machine, Outgoing, Received, Store};
 
 unsafe extern "C" {
     static hpvm_entries_1: Entries;
@@ -96,7 +95,7 @@ pub struct Mpi {
     /// Where messages arrive.
     came: Box<[u8; hpvm_abi::models::PACKET]>,
     /// Sends of contents, which are held until they are done.
-    under_way: Vec<(MPI_Request, Rc<Buffer>)>,
+    under_way: Vec<(MPI_Request, Buffer)>,
     /// Packets that waited to leave, when it was last looked, and those sent since.
     unsent: usize,
     unseen: u32,
@@ -120,7 +119,7 @@ impl Mpi {
     }
 
     /// Starts to send a content.
-    fn send_content(&mut self, to: u32, content: Rc<Buffer>) -> Result<(), Fault> {
+    fn send_content(&mut self, to: u32, content: Buffer) -> Result<(), Fault> {
         let mpi = &entries().standard;
         let (mut request, mut done) = (MPI_REQUEST_NULL, 0);
         // SAFETY: the content is held until the request is done.
@@ -166,31 +165,32 @@ impl Mpi {
         result
     }
 
-    /// Waits for a message, or until `other` may be done, if it is a request.
-    fn wait(&mut self, other: &[MPI_Request], store: &Store) -> Result<Option<Incoming>, Fault> {
-        let mut from = 0;
-        // SAFETY: room for the longest packet; requests of ours.
-        let length = unsafe {
-            let (place, all) = (self.came.as_mut_ptr(), other.as_ptr());
-            (models().wait)(SAM, place, &mut from, all, other.len(), 1)
-        };
-        self.taken(length, from, store)
+    /// Takes what has come: messages that the machine deals with where they lie, or the first that is for it to receive. If it `blocks`,
+    /// until something has come, or `other` may be done, if it is a request.
+    #[inline(always)]
+    fn visit(
+        &mut self,
+        machine: &mut Machine,
+        other: &[MPI_Request],
+        blocks: c_int,
+    ) -> Result<Received, Fault> {
+        let Mpi { came, received, .. } = self;
+        let mut visitor = Visitor { machine, came, received, shown: Ok(Shown::Nothing) };
+        let context: *mut c_void = (&raw mut visitor).cast();
+        // SAFETY: `show` gets what it expects, which nobody else uses until the call is over; requests of ours.
+        let code =
+            unsafe { (models().visit)(SAM, show, context, other.as_ptr(), other.len(), blocks) };
+        match visitor.shown? {
+            Shown::Kept { from, len } => self.taken(from, len, machine.store()),
+            Shown::Here => Ok(Received::Here),
+            Shown::Nothing if code < NOTHING => Err(failed(error_of(code))),
+            Shown::Nothing => Ok(Received::Nothing),
+        }
     }
 
-    /// What lies where messages arrive, and its content, if a call has brought something.
-    fn taken(
-        &mut self,
-        length: isize,
-        from: u32,
-        store: &Store,
-    ) -> Result<Option<Incoming>, Fault> {
-        let Ok(len) = usize::try_from(length) else {
-            return if length < NOTHING { Err(failed(error_of(length))) } else { Ok(None) };
-        };
+    /// What lies where messages arrive, and its content.
+    fn taken(&self, from: u32, len: usize, store: &Store) -> Result<Received, Fault> {
         let (head, rest) = Head::from_bytes(&self.came[..len])?;
-        if let Some(count) = self.received.get_mut(from as usize) {
-            *count += 1;
-        }
         let here = rest.len();
         let content = if !head.kind.carries() {
             None
@@ -202,7 +202,7 @@ impl Mpi {
             let text = format!("{here} bytes of {} from rank {from}", head.len);
             return Err(Fault::new(text));
         };
-        Ok(Some(Incoming { from, head, content }))
+        Ok(Received::Message(Incoming { from, head, content }))
     }
 
     /// The message with the content, which was sent together with the head.
@@ -244,12 +244,13 @@ impl Mpi {
     pub fn receive_or(
         &mut self,
         other: &mut MPI_Request,
-        store: &Store,
-    ) -> Result<Option<Incoming>, Fault> {
+        machine: &mut Machine,
+    ) -> Result<Option<Received>, Fault> {
         self.look_back()?;
         loop {
-            if let Some(incoming) = self.wait(core::slice::from_ref(other), store)? {
-                return Ok(Some(incoming));
+            match self.visit(machine, core::slice::from_ref(other), BLOCKS_FOR_ALL)? {
+                Received::Nothing => {}
+                received => return Ok(Some(received)),
             }
             let mut done = 0;
             // SAFETY: our request.
@@ -257,6 +258,23 @@ impl Mpi {
             if done != 0 {
                 return Ok(None);
             }
+        }
+    }
+
+    /// Waits for a message that nobody needs any more.
+    fn throw_away(&mut self) -> Result<(), Fault> {
+        let mut from = 0;
+        // SAFETY: room for the longest packet; the place is ours.
+        let length = unsafe {
+            (models().wait)(SAM, self.came.as_mut_ptr(), &mut from, core::ptr::null(), 0, 1)
+        };
+        match usize::try_from(length) {
+            Ok(len) => {
+                count(&mut self.received, from);
+                self.taken(from, len, &Store::default()).map(|_| ())
+            }
+            Err(_) if length < NOTHING => Err(failed(error_of(length))),
+            Err(_) => Ok(()),
         }
     }
 
@@ -277,7 +295,7 @@ impl Mpi {
             )
         })?;
         while self.received.iter().zip(&coming).any(|(received, sent)| received < sent) {
-            self.wait(&[], &Store::default())?;
+            self.throw_away()?;
         }
         for (request, _) in &mut self.under_way {
             // SAFETY: our request, whose memory is held.
@@ -288,13 +306,81 @@ impl Mpi {
     }
 }
 
+/// One more message of a rank.
+#[inline(always)]
+fn count(received: &mut [u64], from: u32) {
+    if let Some(count) = received.get_mut(from as usize) {
+        *count += 1;
+    }
+}
+
+/// What the messages of a visit are shown to.
+struct Visitor<'a> {
+    machine: &'a mut Machine,
+    /// Where a message is copied to that is for the machine to receive.
+    came: &'a mut [u8; hpvm_abi::models::PACKET],
+    received: &'a mut [u64],
+    shown: Result<Shown, Fault>,
+}
+
+/// What came of it.
+#[derive(Clone, Copy)]
+enum Shown {
+    Nothing,
+    /// The machine has dealt with it.
+    Here,
+    /// It has been copied.
+    Kept {
+        from: u32,
+        len: usize,
+    },
+}
+
+impl Visitor<'_> {
+    /// True: the next one may be shown.
+    #[inline(always)]
+    fn see(&mut self, from: u32, message: &[u8]) -> bool {
+        count(self.received, from);
+        let here = Head::from_bytes(message)
+            .and_then(|(head, rest)| self.machine.receive_here(from, &head, rest));
+        match here {
+            Ok(Here::Kept) => {
+                self.came[..message.len()].copy_from_slice(message);
+                self.shown = Ok(Shown::Kept { from, len: message.len() });
+                false
+            }
+            Ok(here) => {
+                self.shown = Ok(Shown::Here);
+                here == Here::More
+            }
+            Err(fault) => {
+                self.shown = Err(fault);
+                false
+            }
+        }
+    }
+}
+
+unsafe extern "C" fn show(
+    context: *mut c_void,
+    from: c_uint,
+    packet: *const u8,
+    len: usize,
+) -> c_int {
+    // SAFETY: by `Mpi::visit`, and by the engine's promise: a packet that is there until this returns.
+    let (visitor, packet) =
+        unsafe { (&mut *context.cast::<Visitor<'_>>(), core::slice::from_raw_parts(packet, len)) };
+    c_int::from(visitor.see(from, packet))
+}
+
 impl Carrier for Mpi {
-    fn send(&mut self, message: Outgoing) -> Result<(), Fault> {
+    #[inline]
+    fn send(&mut self, message: &Outgoing) -> Result<(), Fault> {
         let Outgoing { to, head, content } = message;
         if !self.under_way.is_empty() {
             self.sweep()?;
         }
-        self.sent[to as usize] += 1;
+        self.sent[*to as usize] += 1;
         self.unseen += 1;
         if self.unseen >= PACKETS_PER_LOOK {
             self.count_unsent();
@@ -304,23 +390,20 @@ impl Carrier for Mpi {
         let (packed, packed_len) = head.to_bytes();
         // SAFETY: as many bytes at both.
         checked(unsafe {
-            (models().send)(SAM, to, packed.as_ptr(), packed_len, bytes.as_ptr(), bytes.len())
+            (models().send)(SAM, *to, packed.as_ptr(), packed_len, bytes.as_ptr(), bytes.len())
         })?;
         match content {
-            Some(content) if content.len() > INLINE_CONTENT_BYTES => self.send_content(to, content),
+            Some(content) if content.len() > INLINE_CONTENT_BYTES => {
+                self.send_content(*to, content.clone())
+            }
             _ => Ok(()),
         }
     }
 
-    fn receive(&mut self, wait: bool, store: &Store) -> Result<Option<Incoming>, Fault> {
+    #[inline]
+    fn receive(&mut self, wait: bool, machine: &mut Machine) -> Result<Received, Fault> {
         self.look_back()?;
-        if wait {
-            return self.wait(&[], store);
-        }
-        let mut from = 0;
-        // SAFETY: room for the longest packet; the place is ours.
-        let length = unsafe { (models().take)(SAM, self.came.as_mut_ptr(), &mut from) };
-        self.taken(length, from, store)
+        self.visit(machine, &[], if wait { BLOCKS_FOR_ALL } else { LOOKS })
     }
 
     fn backlog(&self) -> usize {

@@ -155,13 +155,13 @@ fn at_exit(_status: c_int) {
 /// `sam_barrier`: answers others until all have come.
 pub fn barrier(function: &str) {
     let node = node(function);
-    let store = node.machine().store().clone();
     let begun = node.poll().and_then(|()| node.carrier().barrier());
     let mut request = checked_for(function, begun);
     while !is_over(request) {
-        let result = node.carrier().receive_or(&mut request, &store);
-        if let Some(incoming) = checked_for(function, result) {
-            checked_for(function, node.handle(incoming));
+        let (machine, carrier) = node.parts();
+        let result = carrier.receive_or(&mut request, machine);
+        if let Some(received) = checked_for(function, result) {
+            checked_for(function, node.handle(received));
         }
     }
 }

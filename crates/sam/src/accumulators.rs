@@ -10,7 +10,6 @@ use crate::machine::Machine;
 use crate::message::{Head, Kind, Rank};
 use crate::values::{LIFETIME, Role};
 use crate::{Fault, Name};
-use std::rc::Rc;
 
 /// What this rank has of an accumulator.
 #[derive(Default)]
@@ -79,7 +78,7 @@ impl Machine {
     /// # Errors
     /// The name is in use, or there is no memory.
     pub fn accumulator_begin(&mut self, name: Name, len: usize) -> Result<*mut u8, Fault> {
-        let content = Content::Bytes(Rc::new(self.store.zeroed(len)?));
+        let content = Content::Bytes(self.store.zeroed(len)?);
         if let Some(value) = self.values.get(&name)
             && !matches!(value.role, Role::Wanted { .. })
         {

@@ -2,6 +2,7 @@
 
 use crate::Name;
 use crate::machine::Machine;
+use crate::message::Head;
 use crate::values::Role;
 use std::collections::VecDeque;
 
@@ -44,12 +45,12 @@ impl Cache {
         self.bytes > self.limit
     }
 
-    fn lacks(&self, weight: usize) -> bool {
+    pub fn lacks(&self, weight: usize) -> bool {
         self.bytes.saturating_add(weight) > self.limit
     }
 
     /// Names of copies that are gone are not most of the names.
-    fn is_tidy(&self) -> bool {
+    pub fn is_tidy(&self) -> bool {
         self.clock.len() <= 2 * self.copies + 64
     }
 
@@ -59,10 +60,15 @@ impl Cache {
         self.clock.push_back((name, copied));
     }
 
-    /// A copy that goes with the use that it came for: the hand need not look at it.
-    pub fn added_for_one_use(&mut self, weight: usize) {
-        self.bytes += weight;
-        self.copies += 1;
+    /// A value of this weight has come with a message. One that goes with the use that it came for is not for the hand to look at.
+    #[inline(always)]
+    pub fn added_value(&mut self, head: &Head, weight: usize) {
+        if head.is_last_use() {
+            self.bytes += weight;
+            self.copies += 1;
+        } else {
+            self.added(head.name, Copied::Value, weight);
+        }
     }
 
     /// A copy of this weight is gone.

@@ -1,54 +1,9 @@
 //! What a shared object holds: bytes, or a structure of the program that is packed where it travels.
 
 use crate::Fault;
-use crate::store::{Place, Store};
+use crate::buffer::Buffer;
+use crate::store::Store;
 use std::rc::Rc;
-
-/// Owned bytes, in memory of a [`Store`].
-pub struct Buffer {
-    place: Place,
-    len: usize,
-    store: Store,
-}
-
-impl Buffer {
-    /// # Safety
-    /// The place is of the store, has room for `len` bytes, and is nobody else's.
-    #[inline(always)]
-    pub(crate) unsafe fn new(place: Place, len: usize, store: Store) -> Buffer {
-        Buffer { place, len, store }
-    }
-
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    #[inline(always)]
-    pub fn address(&self) -> *mut u8 {
-        self.place.first.as_ptr()
-    }
-
-    pub fn bytes(&self) -> &[u8] {
-        // SAFETY: our memory of `len` initialized bytes.
-        unsafe { core::slice::from_raw_parts(self.place.first.as_ptr(), self.len) }
-    }
-
-    pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and nobody else has a reference.
-        unsafe { core::slice::from_raw_parts_mut(self.place.first.as_ptr(), self.len) }
-    }
-}
-
-impl Drop for Buffer {
-    fn drop(&mut self) {
-        // SAFETY: a block of the store for this length, which is used no more.
-        unsafe { self.store.take_back(self.place, self.len) };
-    }
-}
 
 /// How structures of one type travel. An object is the address of a structure, which only its type understands.
 pub trait ContentType {
@@ -84,7 +39,7 @@ impl Drop for Object {
 
 #[derive(Clone)]
 pub enum Content {
-    Bytes(Rc<Buffer>),
+    Bytes(Buffer),
     Object(Rc<Object>),
 }
 
@@ -109,13 +64,15 @@ impl Content {
     ///
     /// # Errors
     /// There is no memory.
-    pub fn packed(&self, store: &Store) -> Result<(u16, Rc<Buffer>), Fault> {
+    pub fn packed(&self, store: &Store) -> Result<(u16, Buffer), Fault> {
         match self {
             Content::Bytes(buffer) => Ok((0, buffer.clone())),
             Content::Object(object) => {
                 let mut buffer = store.zeroed(object.kind.packed_len(object.address))?;
-                object.kind.pack(object.address, buffer.bytes_mut());
-                Ok((object.number, Rc::new(buffer)))
+                if let Some(bytes) = buffer.bytes_mut() {
+                    object.kind.pack(object.address, bytes);
+                }
+                Ok((object.number, buffer))
             }
         }
     }
@@ -126,8 +83,8 @@ impl Content {
     /// There is no memory, or the type does not understand what it has packed.
     pub fn into_unique(self, store: &Store) -> Result<Content, Fault> {
         match &self {
-            Content::Bytes(buffer) if Rc::strong_count(buffer) > 1 => {
-                Ok(Content::Bytes(Rc::new(store.copied(buffer.bytes())?)))
+            Content::Bytes(buffer) if !buffer.is_unique() => {
+                Ok(Content::Bytes(store.copied(buffer.bytes())?))
             }
             Content::Object(object) if Rc::strong_count(object) > 1 => {
                 let (number, packed) = self.packed(store)?;

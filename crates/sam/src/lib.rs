@@ -16,6 +16,7 @@
 //! What peers send is checked before it has an effect. An error ends the program: [`Fault`] says what was expected.
 
 mod accumulators;
+mod buffer;
 mod cache;
 mod carrier;
 mod content;
@@ -30,11 +31,12 @@ mod store;
 mod tasks;
 mod values;
 
-pub use carrier::{Carrier, Incoming};
-pub use content::{Buffer, Content, ContentType, Object};
+pub use buffer::Buffer;
+pub use carrier::{Carrier, Incoming, Received};
+pub use content::{Content, ContentType, Object};
 pub use fault::Fault;
 pub use handle::{Reading, Sam, Updating};
-pub use machine::{Census, Counters, Home, Machine, Settings};
+pub use machine::{Census, Counters, Here, Home, Machine, Settings};
 pub use message::{Head, Kind, Outgoing, Rank};
 pub use name::Name;
 pub use node::Node;

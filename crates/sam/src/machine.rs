@@ -1,8 +1,9 @@
 //! One rank's part: what it has, what it wants, and what it answers. Events in, messages out.
 
 use crate::accumulators::Accumulator;
+use crate::buffer::Buffer;
 use crate::cache::Cache;
-use crate::content::{Buffer, Content, ContentType, unpacked};
+use crate::content::{Content, ContentType, unpacked};
 use crate::directory::Directory;
 use crate::message::{Head, Kind, Outgoing, Rank};
 use crate::name::Names;
@@ -74,6 +75,17 @@ pub struct Census {
     pub updating: usize,
     /// Bytes of copies and snapshots.
     pub bytes: usize,
+}
+
+/// What a machine has made of a message that it was shown where it lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Here {
+    /// Dealt with, and the next one may be shown.
+    More,
+    /// Dealt with: there is an answer to send, or the program goes on.
+    Enough,
+    /// Nothing: it is for [`Machine::receive`].
+    Kept,
 }
 
 pub struct Machine {
@@ -207,15 +219,26 @@ impl Machine {
         !self.out.is_empty() || !self.spent.is_empty()
     }
 
-    /// The next message to send. Ask again until there is none after every call and every message received.
-    pub fn next_outgoing(&mut self) -> Option<Outgoing> {
-        self.out.pop_front().or_else(|| {
-            if self.spent.is_empty() {
-                return None;
-            }
+    /// The next message to send, after which [`Machine::sent`] is called. Ask again until there is none after every call and every
+    /// message received.
+    #[inline(always)]
+    pub fn first_outgoing(&mut self) -> Option<&Outgoing> {
+        if self.out.is_empty() && !self.spent.is_empty() {
             self.end_spent();
-            self.out.pop_front()
-        })
+        }
+        self.out.front()
+    }
+
+    /// What [`Machine::first_outgoing`] gave has been sent.
+    #[inline(always)]
+    pub fn sent(&mut self) {
+        self.out.pop_front();
+    }
+
+    /// Both at once.
+    pub fn next_outgoing(&mut self) -> Option<Outgoing> {
+        self.first_outgoing()?;
+        self.out.pop_front()
     }
 
     /// The last use of a value that this rank owns was granted.
@@ -251,17 +274,24 @@ impl Machine {
             self.own.push_back((head, content));
             return Ok(());
         }
-        let mut packed = None;
-        if let Some(content) = content {
-            let (number, bytes) = content.packed(&self.store)?;
+        let packed = content.map(|content| content.packed(&self.store)).transpose()?;
+        let content = packed.map(|(number, bytes)| {
             head.content_type = number;
+            bytes
+        });
+        self.put_out(to, head, content);
+        Ok(())
+    }
+
+    /// A message to another rank.
+    #[inline(always)]
+    pub(crate) fn put_out(&mut self, to: Rank, mut head: Head, content: Option<Buffer>) {
+        if let Some(bytes) = &content {
             head.len = bytes.len() as u64;
             self.counters.bytes += head.len;
-            packed = Some(bytes);
         }
         self.counters.messages += 1;
-        self.out.push_back(Outgoing { to, head, content: packed });
-        Ok(())
+        self.out.push_back(Outgoing { to, head, content });
     }
 
     /// Whether this rank has sent nothing to itself that it has not handled.
@@ -281,6 +311,25 @@ impl Machine {
             self.handle(self.me, &head, content)?;
         }
         Ok(())
+    }
+
+    /// A message of a peer has come, with the bytes behind its head, and is shown where it lies. What most messages for values need is
+    /// done so, and calls no function of the program.
+    ///
+    /// # Errors
+    /// There is no memory.
+    #[inline(always)]
+    pub fn receive_here(&mut self, from: Rank, head: &Head, bytes: &[u8]) -> Result<Here, Fault> {
+        if from >= self.ranks || from == self.me || self.late.is_some() || !self.own.is_empty() {
+            return Ok(Here::Kept);
+        }
+        match head.kind {
+            Kind::Fetch if self.fetch_here(from, head) => Ok(Here::Enough),
+            Kind::Value if head.content_type == 0 && bytes.len() as u64 == head.len => {
+                self.value_here(from, head, bytes)
+            }
+            _ => Ok(Here::Kept),
+        }
     }
 
     /// A message of a peer has come.
@@ -308,7 +357,7 @@ impl Machine {
         }
         let content = match (content, head.content_type) {
             (None, _) => None,
-            (Some(buffer), 0) => Some(Content::Bytes(Rc::new(buffer))),
+            (Some(buffer), 0) => Some(Content::Bytes(buffer)),
             (Some(buffer), number) => {
                 let kind = self.content_type(number)?;
                 let object = unpacked(&kind, number, buffer.bytes())?;

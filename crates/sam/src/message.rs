@@ -1,9 +1,9 @@
 //! What ranks send one another: a head of fixed length and, with some kinds, a content.
 
-use crate::content::Buffer;
+use crate::buffer::Buffer;
 use crate::{Fault, Name};
+use hpvm_wire::cell::LINE_PAYLOAD;
 use hpvm_wire::narrow;
-use std::rc::Rc;
 
 pub type Rank = u32;
 
@@ -76,8 +76,10 @@ kinds! {
     Over 22 false;
 }
 
-/// The part that every message has. As it travels: kind (1 byte), zero (1), type of the content (2), then the numbers of the
-/// head ([`narrow`]).
+/// The part that every message has. As it travels: kind (1 byte), form (1), type of the content (2), then by the form
+/// - [`NARROW`]: the numbers of the head ([`narrow`]);
+/// - `PLACED + b`, if the head has no rank, `b` is 0 or 1 and the content has less than 2³² bytes: length of the content (4), name
+///   (16), `a` (8). Such a head is written and read in a few steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     pub kind: Kind,
@@ -90,9 +92,18 @@ pub struct Head {
     pub len: u64,
 }
 
-/// Kind, zero, type of the content.
+/// Kind, form, type of the content.
 const FIRST: usize = 4;
 const NUMBERS: usize = 6;
+
+/// Forms.
+const NARROW: u8 = 0;
+const PLACED: u8 = 1;
+
+/// Bytes of a head whose numbers have fixed places.
+const PLACED_BYTES: usize = 32;
+/// The longest content that fits a line of the transport together with such a head.
+const NEAR: u64 = (LINE_PAYLOAD - PLACED_BYTES) as u64;
 
 impl Head {
     /// At most.
@@ -102,44 +113,109 @@ impl Head {
         Head { kind, content_type: 0, rank: 0, name, a: 0, b: 0, len: 0 }
     }
 
+    /// Whether numbers in fixed places cost no line of the transport more than narrow ones may.
+    #[inline(always)]
+    fn is_placed(&self) -> bool {
+        let fits = self.len <= NEAR || (LINE_PAYLOAD as u64..1 << 32).contains(&self.len);
+        fits && self.rank == 0 && self.b <= 1
+    }
+
     /// The bytes that travel are the first ones, as many as the number says: mostly so few that they and a content of 8 bytes fit
     /// a cache line of the transport.
+    #[inline(always)]
     pub fn to_bytes(&self) -> ([u8; Head::BYTES], usize) {
         let mut bytes = [0; Head::BYTES];
+        let Name { space, key } = self.name;
+        if !self.is_placed() {
+            let len = self.write_narrow(&mut bytes);
+            return (bytes, len);
+        }
+        let form = PLACED + self.b as u8;
+        let first = u64::from(self.kind as u8)
+            | u64::from(form) << 8
+            | u64::from(self.content_type) << 16
+            | self.len << 32;
+        for (place, word) in bytes.chunks_exact_mut(8).zip([first, space, key, self.a]) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        (bytes, PLACED_BYTES)
+    }
+
+    #[inline(never)]
+    fn write_narrow(&self, bytes: &mut [u8; Head::BYTES]) -> usize {
         bytes[0] = self.kind as u8;
+        bytes[1] = NARROW;
         bytes[2..FIRST].copy_from_slice(&self.content_type.to_le_bytes());
         let Name { space, key } = self.name;
         let numbers = [space, key, self.len, u64::from(self.rank), self.a, self.b];
-        let len = FIRST + narrow::write(&numbers, &mut bytes[FIRST..]);
-        (bytes, len)
+        FIRST + narrow::write(&numbers, &mut bytes[FIRST..])
     }
 
     /// The head at the beginning of a message, and what is behind it.
     ///
     /// # Errors
     /// What no correct peer sends.
+    #[inline(always)]
     pub fn from_bytes(bytes: &[u8]) -> Result<(Head, &[u8]), Fault> {
+        if let Some((placed, rest)) = bytes.split_first_chunk::<PLACED_BYTES>()
+            && let b @ 0..2 = placed[1].wrapping_sub(PLACED)
+            && let Some(kind) = Kind::from_byte(placed[0])
+        {
+            let [first, space, key, a] = words(placed);
+            let (content_type, len) = ((first >> 16) as u16, first >> 32);
+            let name = Name { space, key };
+            let head = Head { kind, content_type, rank: 0, name, a, b: b.into(), len };
+            return head.checked().map(|head| (head, rest));
+        }
+        Head::read_narrow(bytes)
+    }
+
+    #[inline(never)]
+    fn read_narrow(bytes: &[u8]) -> Result<(Head, &[u8]), Fault> {
         let mut numbers = [0; NUMBERS];
         let parts = bytes.split_first_chunk::<FIRST>();
         let read = parts.and_then(|(first, rest)| {
             narrow::read(rest, &mut numbers).map(|len| (first, &rest[len..]))
         });
-        let Some(([number, zero, low, high], rest)) = read else {
+        let Some(([number, form, low, high], rest)) = read else {
             let text = format!("a message of {} bytes, which end in its head", bytes.len());
             return Err(Fault::new(text));
         };
         let kind = Kind::from_byte(*number)
             .ok_or_else(|| Fault::new(format!("a message of the unknown kind {number}")))?;
+        if *form != NARROW {
+            return Err(Fault::new(format!("{kind:?} in the unknown form {form}")));
+        }
         let [space, key, len, rank, a, b] = numbers;
         let rank = Rank::try_from(rank)
             .map_err(|_| Fault::new(format!("{kind:?} about rank {rank}, which nobody has")))?;
         let content_type = u16::from_le_bytes([*low, *high]);
         let head = Head { kind, content_type, rank, name: Name { space, key }, a, b, len };
-        if *zero != 0 || (!kind.carries() && (head.len != 0 || head.content_type != 0)) {
-            return Err(Fault::new(format!("{kind:?} with a content, which it never has")));
-        }
-        Ok((head, rest))
+        head.checked().map(|head| (head, rest))
     }
+
+    #[inline(always)]
+    fn checked(self) -> Result<Head, Fault> {
+        if !self.kind.carries() && (self.len != 0 || self.content_type != 0) {
+            return Err(Head::has_content(self.kind));
+        }
+        Ok(self)
+    }
+
+    #[cold]
+    fn has_content(kind: Kind) -> Fault {
+        Fault::new(format!("{kind:?} with a content, which it never has"))
+    }
+}
+
+/// The words of a head in fixed places.
+#[inline(always)]
+fn words(bytes: &[u8; PLACED_BYTES]) -> [u64; PLACED_BYTES / 8] {
+    let mut words = [0; PLACED_BYTES / 8];
+    for (word, place) in words.iter_mut().zip(bytes.as_chunks::<8>().0) {
+        *word = u64::from_le_bytes(*place);
+    }
+    words
 }
 
 /// A message to go out.
@@ -147,7 +223,7 @@ pub struct Outgoing {
     pub to: Rank,
     pub head: Head,
     /// `head.len` bytes, which stay as they are until the message is sent.
-    pub content: Option<Rc<Buffer>>,
+    pub content: Option<Buffer>,
 }
 
 #[cfg(test)]
@@ -156,7 +232,7 @@ mod tests {
 
     #[test]
     fn heads_come_back() {
-        let head = Head {
+        let far = Head {
             kind: Kind::Hand,
             content_type: 7,
             rank: 0x8000_0001,
@@ -165,9 +241,20 @@ mod tests {
             b: u64::MAX,
             len: 99,
         };
-        let (bytes, len) = head.to_bytes();
-        assert_eq!(Head::from_bytes(&bytes[..len]).unwrap(), (head, &[][..]));
-        assert!(Head::from_bytes(&bytes[..len - 1]).is_err());
+        let lens = [0, 8, 9, 39, 40, 99, (1 << 32) - 1, 1 << 32];
+        let heads = lens.into_iter().flat_map(|len| {
+            [(0, 0), (0, 1), (0, 2), (1, 1), (u32::MAX, 0)].map(|(rank, b)| Head {
+                len,
+                rank,
+                b,
+                ..far
+            })
+        });
+        for head in heads.chain([far]) {
+            let (bytes, len) = head.to_bytes();
+            assert_eq!(Head::from_bytes(&bytes[..len]).unwrap(), (head, &[][..]));
+            assert!(Head::from_bytes(&bytes[..len - 1]).is_err(), "{head:?}");
+        }
     }
 
     #[test]
@@ -176,6 +263,11 @@ mod tests {
             let (mut bytes, _) = Head::new(Kind::Fetch, Name::default()).to_bytes();
             bytes[0] = kind;
             assert_eq!(Head::from_bytes(&bytes).is_ok(), (1..=22).contains(&kind), "{kind}");
+        }
+        for form in 0..=255 {
+            let (mut bytes, len) = Head::new(Kind::Fetch, Name::default()).to_bytes();
+            bytes[1] = form;
+            assert_eq!(Head::from_bytes(&bytes[..len]).is_ok(), form <= PLACED + 1, "{form}");
         }
         let with_content = Head { len: 8, ..Head::new(Kind::Fetch, Name::default()) };
         assert!(Head::from_bytes(&with_content.to_bytes().0).is_err());
@@ -188,7 +280,9 @@ mod tests {
     #[test]
     fn a_short_value_fits_a_line() {
         let name = Name::new(u64::MAX, 1 << 30);
-        let head = Head { rank: 0xffff, a: 1, b: 1, len: 8, ..Head::new(Kind::Value, name) };
-        assert!(head.to_bytes().1 + 8 <= hpvm_wire::cell::LINE_PAYLOAD);
+        for rank in [0, 0xffff] {
+            let head = Head { rank, a: 1, b: 1, len: 8, ..Head::new(Kind::Value, name) };
+            assert!(head.to_bytes().1 + 8 <= LINE_PAYLOAD);
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! A rank answers others while it is in one of these calls, and not while it computes. Pointers are valid as long as the
 //! use or the update that they came from.
 
-use crate::carrier::{Carrier, Incoming};
+use crate::carrier::{Carrier, Received};
 use crate::machine::{Counters, Machine};
 use crate::tasks::Next;
 use crate::{Fault, Name};
@@ -51,29 +51,40 @@ impl<C: Carrier> Node<C> {
     }
 
     fn send_all(&mut self) -> Result<(), Fault> {
-        while let Some(message) = self.machine.next_outgoing() {
+        while let Some(message) = self.machine.first_outgoing() {
             self.carrier.send(message)?;
+            self.machine.sent();
         }
         Ok(())
     }
 
-    /// Handles one message, if there is one, or with `wait` when there is one.
+    /// Handles what has come, if anything has, or with `wait` when something has.
     fn take(&mut self, wait: bool) -> Result<bool, Fault> {
-        let Some(incoming) = self.carrier.receive(wait, self.machine.store())? else {
-            return Ok(false);
-        };
-        self.handle(incoming)?;
-        Ok(true)
+        let received = self.carrier.receive(wait, &mut self.machine)?;
+        self.handle(received)
     }
 
-    /// Handles a message that the owner of the carrier has received.
+    /// Handles what the owner of the carrier has received. False: nothing.
     ///
     /// # Errors
     /// Somebody's mistake, or a lost peer; here and below.
-    pub fn handle(&mut self, incoming: Incoming) -> Result<(), Fault> {
+    #[inline]
+    pub fn handle(&mut self, received: Received) -> Result<bool, Fault> {
+        match received {
+            Received::Nothing => return Ok(false),
+            Received::Here => {}
+            Received::Message(incoming) => {
+                self.machine.receive(incoming.from, &incoming.head, incoming.content)?;
+            }
+        }
         self.news = true;
-        self.machine.receive(incoming.from, &incoming.head, incoming.content)?;
-        self.flush()
+        self.flush()?;
+        Ok(true)
+    }
+
+    /// Both, for who waits for messages and for something else.
+    pub fn parts(&mut self) -> (&mut Machine, &mut C) {
+        (&mut self.machine, &mut self.carrier)
     }
 
     pub fn into_carrier(self) -> C {
@@ -176,6 +187,8 @@ impl<C: Carrier> Node<C> {
             self.count_call()?;
             return Ok(place);
         }
+        self.flush()?;
+        self.take(true)?;
         self.until(|machine| machine.use_begin(name))
     }
 

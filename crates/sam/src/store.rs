@@ -2,7 +2,7 @@
 //! phases, and an allocator that gives memory back to the system in between has every page made anew in each phase.
 
 use crate::Fault;
-use crate::content::Buffer;
+use crate::buffer::{Block, Buffer, Link};
 use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -12,6 +12,8 @@ use std::rc::Rc;
 const ALIGNMENT: usize = 64;
 /// What every allocation has. More of an allocator takes it several times as long, so there are some bytes more instead.
 const GIVEN: usize = 16;
+/// What is known of a block, in front of the content.
+const BLOCK: usize = size_of::<Block>();
 
 /// Of lengths of blocks that are kept, in lines: up to 64 MiB.
 const OCTAVES: usize = 20;
@@ -22,24 +24,11 @@ const CLASSES: usize = 4 * (OCTAVES - 1);
 #[derive(Clone)]
 pub struct Store(Rc<Kept>);
 
-struct Kept {
+pub(crate) struct Kept {
     /// Of each class, what was freed last.
-    free: [Cell<Option<NonNull<Free>>>; CLASSES],
+    free: [Cell<Option<NonNull<Block>>>; CLASSES],
     bytes: Cell<usize>,
     limit: Cell<usize>,
-}
-
-/// Where a content begins in a block that is kept: in the line that the next content has, too.
-struct Free {
-    next: Option<NonNull<Free>>,
-    block: NonNull<u8>,
-}
-
-/// A block, and where a content begins in it.
-#[derive(Clone, Copy)]
-pub(crate) struct Place {
-    pub block: NonNull<u8>,
-    pub first: NonNull<u8>,
 }
 
 /// A block of memory: how long, and among which it is kept.
@@ -63,7 +52,7 @@ impl Class {
                 (4 * (octave - 1) + quarter, (quarter + 5) << (octave - 2))
             }
         };
-        let bytes = lines.checked_mul(ALIGNMENT)?.checked_add(ALIGNMENT - GIVEN)?;
+        let bytes = lines.checked_mul(ALIGNMENT)?.checked_add(ALIGNMENT - GIVEN + BLOCK)?;
         let layout = Layout::from_size_align(bytes, GIVEN).ok()?;
         Some(Class { layout, number: Some(number).filter(|number| *number < CLASSES) })
     }
@@ -78,29 +67,28 @@ impl Default for Store {
 }
 
 impl Store {
-    /// Memory of ours for a content. True: it is zero.
+    /// Memory for a content, which nobody else has. True: it is zero.
     #[inline(always)]
-    fn place(
+    fn buffer(
         &self,
         len: usize,
         allocate: unsafe fn(Layout) -> *mut u8,
-    ) -> Result<(Place, bool), Fault> {
+    ) -> Result<(Buffer, bool), Fault> {
         let class = Class::of(len).ok_or_else(|| Fault::no_memory(len))?;
-        if let Some(place) = class.number.and_then(|number| self.0.pop(number, class.layout)) {
-            return Ok((place, false));
+        if let Some(block) = class.number.and_then(|number| self.0.pop(number, class.layout)) {
+            // SAFETY: a block of this class that nobody has, whose start `pop` has left.
+            let start = unsafe { block.as_ref().start };
+            // SAFETY: as above, with room for `len` bytes behind it.
+            return Ok((unsafe { Buffer::new(block, start, len, self.0.clone()) }, false));
         }
         // SAFETY: the layout has a size above 0.
-        let block = NonNull::new(unsafe { allocate(class.layout) });
-        let block = block.ok_or_else(|| Fault::no_memory(len))?;
-        let skip = block.addr().get().wrapping_neg() & (ALIGNMENT - 1);
-        // SAFETY: the block has so many bytes more than the lines of its class.
-        Ok((Place { block, first: unsafe { block.add(skip) } }, true))
-    }
-
-    #[inline(always)]
-    fn buffer(&self, place: Place, len: usize) -> Buffer {
-        // SAFETY: of this store, with room for `len` bytes, and nobody else's.
-        unsafe { Buffer::new(place, len, self.clone()) }
+        let start = NonNull::new(unsafe { allocate(class.layout) });
+        let start = start.ok_or_else(|| Fault::no_memory(len))?;
+        let skip = (start.addr().get() + BLOCK).wrapping_neg() & (ALIGNMENT - 1);
+        // SAFETY: what is skipped, `BLOCK` and the lines of the class are no more than the layout has.
+        let block = unsafe { start.add(skip).cast::<Block>() };
+        // SAFETY: a place for a block at the end of what is skipped, with room for `len` bytes behind it.
+        Ok((unsafe { Buffer::new(block, start, len, self.0.clone()) }, true))
     }
 
     /// A content of zeros.
@@ -108,8 +96,7 @@ impl Store {
     /// # Errors
     /// There is no memory; here and below.
     pub fn zeroed(&self, len: usize) -> Result<Buffer, Fault> {
-        let (place, is_zero) = self.place(len, alloc_zeroed)?;
-        let buffer = self.buffer(place, len);
+        let (buffer, is_zero) = self.buffer(len, alloc_zeroed)?;
         if !is_zero {
             // SAFETY: as many bytes, which nobody else has.
             unsafe { buffer.address().write_bytes(0, len) };
@@ -122,8 +109,7 @@ impl Store {
     /// # Safety
     /// All are written before one is read.
     pub unsafe fn unwritten(&self, len: usize) -> Result<Buffer, Fault> {
-        let (place, _) = self.place(len, alloc)?;
-        Ok(self.buffer(place, len))
+        Ok(self.buffer(len, alloc)?.0)
     }
 
     #[inline]
@@ -133,21 +119,6 @@ impl Store {
         // SAFETY: memory of as many bytes, which nobody else has.
         unsafe { buffer.address().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         Ok(buffer)
-    }
-
-    /// Memory of a buffer that is gone.
-    ///
-    /// # Safety
-    /// It came from this store, for a content of this length, and nobody uses it any more.
-    #[inline]
-    pub(crate) unsafe fn take_back(&self, place: Place, len: usize) {
-        let Some(class) = Class::of(len) else { return };
-        match class.number.filter(|_| self.0.has_room(class.layout.size())) {
-            // SAFETY: the caller's promise; of this class.
-            Some(number) => unsafe { self.0.push(number, place, class.layout) },
-            // SAFETY: the caller's promise; it was allocated with this layout.
-            None => unsafe { dealloc(place.block.as_ptr(), class.layout) },
-        }
     }
 
     /// Keeps at most so many bytes from now on.
@@ -170,34 +141,47 @@ impl Kept {
         self.bytes.get() + bytes <= self.limit.get()
     }
 
+    /// Memory of a content of `len` bytes that is gone.
+    ///
     /// # Safety
-    /// The place is ours, in a block of this layout, which is that of the class; nobody uses it.
+    /// The block is of a store with these settings, for a content of this length, and nobody uses it any more.
+    #[inline]
+    pub(crate) unsafe fn take_back(&self, block: NonNull<Block>, len: usize) {
+        let Some(class) = Class::of(len) else { return };
+        match class.number.filter(|_| self.has_room(class.layout.size())) {
+            // SAFETY: the caller's promise; of this class.
+            Some(number) => unsafe { self.push(number, block, class.layout) },
+            // SAFETY: the caller's promise; it was allocated with this layout.
+            None => unsafe { dealloc(block.as_ref().start.as_ptr(), class.layout) },
+        }
+    }
+
+    /// # Safety
+    /// The block is ours, of this layout, which is that of the class; nobody uses it.
     #[inline(always)]
-    unsafe fn push(&self, number: usize, place: Place, layout: Layout) {
-        let free = place.first.cast::<Free>();
-        // SAFETY: a line of ours at least.
-        unsafe { free.write(Free { next: self.free[number].get(), block: place.block }) };
-        self.free[number].set(Some(free));
+    unsafe fn push(&self, number: usize, mut block: NonNull<Block>, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { block.as_mut().link = Link { next: self.free[number].get() } };
+        self.free[number].set(Some(block));
         self.bytes.set(self.bytes.get() + layout.size());
     }
 
     #[inline(always)]
-    fn pop(&self, number: usize, layout: Layout) -> Option<Place> {
-        let free = self.free[number].get()?;
-        // SAFETY: `push` wrote it, and nobody has used the block since.
-        let Free { next, block } = unsafe { free.read() };
-        self.free[number].set(next);
+    fn pop(&self, number: usize, layout: Layout) -> Option<NonNull<Block>> {
+        let block = self.free[number].get()?;
+        // SAFETY: `push` has written it, and nobody has used the block since.
+        self.free[number].set(unsafe { block.as_ref().link.next });
         self.bytes.set(self.bytes.get() - layout.size());
-        Some(Place { block, first: free.cast() })
+        Some(block)
     }
 
     /// Gives all of it back to the allocator.
     fn clear(&self) {
         for number in 0..CLASSES {
             let Some(class) = Class::of(longest(number)) else { continue };
-            while let Some(place) = self.pop(number, class.layout) {
+            while let Some(block) = self.pop(number, class.layout) {
                 // SAFETY: a block of this class, which nobody has any more.
-                unsafe { dealloc(place.block.as_ptr(), class.layout) };
+                unsafe { dealloc(block.as_ref().start.as_ptr(), class.layout) };
             }
         }
     }
@@ -234,7 +218,7 @@ mod tests {
         for len in (0..70_000).chain((17..26).flat_map(|n| [(1 << n) - 1, 1 << n, (1 << n) + 1])) {
             let class = Class::of(len).unwrap();
             let Some(number) = class.number else { panic!("{len} bytes are not kept") };
-            let room = class.layout.size() - (ALIGNMENT - GIVEN);
+            let room = class.layout.size() - (ALIGNMENT - GIVEN) - BLOCK;
             assert!(
                 number >= before && room >= len && room <= len.max(1).div_ceil(64) * 80,
                 "{len}"

@@ -10,7 +10,6 @@ use crate::content::Content;
 use crate::machine::Machine;
 use crate::message::{Head, Kind, Rank};
 use std::collections::VecDeque;
-use std::rc::Rc;
 
 /// What a rank does next.
 #[derive(Debug, PartialEq, Eq)]
@@ -176,7 +175,7 @@ impl Machine {
         while let Some((thief, task)) = self.tasks.thief() {
             self.tasks.balance += 1;
             let a = self.tasks.phase;
-            let content = Content::Bytes(Rc::new(self.store.copied(&task)?));
+            let content = Content::Bytes(self.store.copied(&task)?);
             self.post(thief, Head { a, ..Head::new(Kind::Give, NAMELESS) }, Some(content))?;
         }
         Ok(())

@@ -1,8 +1,7 @@
 //! Values: written once, then read anywhere.
 
-use crate::cache::Copied;
 use crate::content::{Content, Object};
-use crate::machine::{Machine, WANTED};
+use crate::machine::{Here, Machine, WANTED};
 use crate::message::{Head, Kind, Rank};
 use crate::{Fault, Name};
 use core::ptr::null_mut;
@@ -78,7 +77,39 @@ impl Holders {
     }
 }
 
+impl Owned {
+    /// The head of the message that takes the value to a rank. `waits`: its program will use the value as soon as it comes. That use is
+    /// counted now, so that nobody has to tell of its end: the reader has a copy of its own, and needs nothing of ours. Of who has had one
+    /// before it is not known whether it waits.
+    #[inline(always)]
+    fn grant(&mut self, name: Name, to: Rank, waits: bool) -> Head {
+        let is_first = self.holders.add(to);
+        let a = self.left.unwrap_or(0);
+        let granted = waits && is_first && a > 0;
+        if granted {
+            self.left = Some(a - 1);
+        }
+        Head { a, b: granted.into(), ..Head::new(Kind::Value, name) }
+    }
+}
+
+impl Head {
+    /// Of a value's: its last use is granted to the reader.
+    #[inline(always)]
+    pub(crate) fn is_last_use(&self) -> bool {
+        self.a == 1 && self.b != 0
+    }
+}
+
 impl Value {
+    /// The value of a message has come from its owner.
+    #[inline(always)]
+    fn arrived(from: Rank, head: &Head, content: Content) -> Value {
+        let (at, len) = content.place();
+        let role = Role::Copy { owner: from, left: head.a, done: 0, granted: head.b != 0 };
+        Value { at, len, pins: 0, referenced: true, content: Some(content), role }
+    }
+
     fn wanted(needed: bool) -> Value {
         let role = Role::Wanted { needed };
         Value { at: null_mut(), len: 0, pins: 0, referenced: false, content: None, role }
@@ -106,7 +137,7 @@ impl Machine {
     /// # Errors
     /// The name is in use, or there is no memory.
     pub fn value_begin(&mut self, name: Name, len: usize) -> Result<*mut u8, Fault> {
-        let content = Content::Bytes(Rc::new(self.store.zeroed(len)?));
+        let content = Content::Bytes(self.store.zeroed(len)?);
         let (at, _) = content.place();
         self.insert_written(name, content)?;
         Ok(at)
@@ -316,25 +347,40 @@ impl Machine {
         self.send_value(name, to, false)
     }
 
-    /// `waits`: its program will use the value as soon as it comes. That use is counted now, so that nobody has to tell of its end:
-    /// the reader has a copy of its own, and needs nothing of ours. Of who has had one before it is not known whether it waits.
+    /// `waits`: as with [`Owned::grant`].
     fn send_value(&mut self, name: Name, to: Rank, waits: bool) -> Result<(), Fault> {
         let Some(Value { role: Role::Owned(owned), content: Some(content), .. }) =
             self.values.get_mut(&name)
         else {
             return Ok(());
         };
-        let is_first = owned.holders.add(to);
-        let (a, content) = (owned.left.unwrap_or(0), content.clone());
-        let granted = waits && is_first && a > 0;
-        if granted {
-            owned.left = Some(a - 1);
-        }
-        let head = Head { a, b: granted.into(), ..Head::new(Kind::Value, name) };
-        if granted && a == 1 {
+        let (head, content) = (owned.grant(name, to, waits), content.clone());
+        if head.is_last_use() {
             self.spend(name, to);
         }
         self.post(to, head, Some(content))
+    }
+
+    /// A reader's request to the home: the value is sent if this rank has it as bytes. False: nothing has been done.
+    ///
+    /// Who owns the value and is taken for its home is the home, or need not be: the answer is the same.
+    #[inline(always)]
+    pub(crate) fn fetch_here(&mut self, from: Rank, head: &Head) -> bool {
+        let name = head.name;
+        let Some(value) = self.values.get_mut(&name) else { return false };
+        let (Role::Owned(owned), Some(Content::Bytes(bytes))) = (&mut value.role, &value.content)
+        else {
+            return false;
+        };
+        if owned.left == Some(0) {
+            return false;
+        }
+        let (answer, bytes) = (owned.grant(name, from, head.a != 0), bytes.clone());
+        if answer.is_last_use() {
+            self.spend(name, from);
+        }
+        self.put_out(from, answer, Some(bytes));
+        true
     }
 
     /// Begins to write value `new` in the memory of value `old`, which goes, and has its content at first. It counts as a
@@ -390,7 +436,11 @@ impl Machine {
         for holder in owned.holders.as_slice().iter().filter(|holder| **holder != knows) {
             self.post(*holder, Head::new(Kind::Drop, name), None)?;
         }
-        self.tell_home(Kind::Gone, name, 0)
+        match self.home_of(name)? {
+            // Nothing is before it among what this rank has sent to itself.
+            home if home == self.me && self.has_no_own() => self.home_gone(home, name),
+            home => self.post(home, Head::new(Kind::Gone, name), None),
+        }
     }
 
     /// Home to owner: a reader wants the value.
@@ -440,30 +490,36 @@ impl Machine {
         if granted && !(needed && head.a > 0) {
             return Err(self.absurd(from, head, "grants a use that nobody waits for"));
         }
-        let (at, len) = content.place();
+        let len = content.weight();
         if !self.make_room(len) && !needed {
             self.values.remove(&name);
             return Ok(());
         }
-        let role = Role::Copy { owner: from, left: head.a, done: 0, granted };
-        let content = Some(content);
-        match self.values.get_mut(&name) {
-            Some(value) => {
-                // As it was asked for: nobody has had a place in it.
-                (value.at, value.len, value.referenced) = (at, len, true);
-                (value.content, value.role) = (content, role);
-            }
-            None => {
-                let value = Value { at, len, pins: 0, referenced: true, content, role };
-                self.values.insert(name, value);
-            }
-        }
-        if granted && head.a == 1 {
-            self.cache.added_for_one_use(len);
-        } else {
-            self.cache.added(name, Copied::Value, len);
-        }
+        self.values.insert(name, Value::arrived(from, head, content));
+        self.cache.added_value(head, len);
         Ok(())
+    }
+
+    /// A value has come as bytes: it is copied if it was asked for, and there is room.
+    #[inline(always)]
+    pub(crate) fn value_here(
+        &mut self,
+        from: Rank,
+        head: &Head,
+        bytes: &[u8],
+    ) -> Result<Here, Fault> {
+        let has_room = !self.cache.lacks(bytes.len()) && self.cache.is_tidy();
+        let Some(value) = self.values.get_mut(&head.name).filter(|_| has_room) else {
+            return Ok(Here::Kept);
+        };
+        let Role::Wanted { needed } = value.role else { return Ok(Here::Kept) };
+        if head.b != 0 && !(needed && head.a > 0) {
+            return Ok(Here::Kept);
+        }
+        *value = Value::arrived(from, head, Content::Bytes(self.store.copied(bytes)?));
+        self.wanted -= 1;
+        self.cache.added_value(head, bytes.len());
+        Ok(if needed { Here::Enough } else { Here::More })
     }
 
     /// What this rank wants is gone.

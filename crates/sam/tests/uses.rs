@@ -1,6 +1,6 @@
 //! What the end of counted uses costs: who tells whom.
 
-use hpvm_sam::{Machine, Name, Settings};
+use hpvm_sam::{Head, Here, Kind, Machine, Name, Settings};
 
 const VALUE: Name = Name { space: 7, key: 1 };
 
@@ -20,7 +20,11 @@ fn deliver(all: &mut [Machine]) {
                 let content = message.content.map(|content| {
                     to.store().copied(content.bytes()).expect("memory for a few bytes")
                 });
-                to.receive(from as u32, &message.head, content).expect("no mistake");
+                let bytes = content.as_ref().map_or(&[][..], |content| content.bytes());
+                let here = to.receive_here(from as u32, &message.head, bytes).expect("memory");
+                if here == Here::Kept {
+                    to.receive(from as u32, &message.head, content).expect("no mistake");
+                }
                 moved = true;
             }
         }
@@ -162,4 +166,31 @@ fn a_home_remembers_so_many_names_that_are_gone() {
         again.to_string().contains("value 8:0, written by rank 1, was there before"),
         "{again}"
     );
+}
+
+/// What no correct peer sends is left for `receive`, which says what is wrong.
+#[test]
+fn what_is_shown_where_it_lies_is_checked() {
+    let value = Head { a: 1, b: 1, len: 3, ..Head::new(Kind::Value, VALUE) };
+    let fetch = Head { a: 1, ..Head::new(Kind::Fetch, VALUE) };
+    let refused = |machine: &mut Machine, from: u32, head: &Head, bytes: &[u8]| {
+        let here = machine.receive_here(from, head, bytes).expect("nothing is done");
+        assert_eq!(here, Here::Kept, "{head:?} of {from}");
+        let content = head.kind.carries().then(|| machine.store().copied(bytes).expect("memory"));
+        machine.receive(from, head, content).expect_err("a mistake");
+    };
+    let mut all = machines(2);
+    write(&mut all, 1);
+    deliver(&mut all);
+    // Of nobody, and of this rank itself.
+    refused(&mut all[1], 2, &fetch, &[]);
+    refused(&mut all[1], 1, &fetch, &[]);
+    // Another length than the head says.
+    refused(&mut all[0], 1, &value, &[1, 2]);
+    // A use that is granted to a program that does not wait.
+    assert!(all[0].prefetch(VALUE).expect("asked for"));
+    refused(&mut all[0], 1, &value, &[1, 2, 3]);
+    // A second owner.
+    let value = Head { len: 8, ..value };
+    refused(&mut all[1], 0, &value, &[0; 8]);
 }

@@ -5,7 +5,7 @@ mod wire;
 
 use fastrand::Rng;
 use hpvm_fm::Broken;
-use hpvm_sam::{Machine, Name, Next, Settings};
+use hpvm_sam::{Here, Machine, Name, Next, Settings};
 use hpvm_sim::{Config, Network, SimTransport, Turn};
 use script::{Op, accumulator_name, content_of, scripts};
 use std::cell::{Cell, RefCell};
@@ -158,8 +158,17 @@ impl Player {
         let mut worked = !came.is_empty();
         for (from, head, content) in came {
             self.shared.flying.update(|n| n - 1);
-            let result = self.machine.receive(from, &head, content);
-            self.ok(result);
+            let bytes = content.as_ref().map_or(&[][..], |content| content.bytes());
+            let here = if self.rng.bool() {
+                let here = self.machine.receive_here(from, &head, bytes);
+                self.ok(here)
+            } else {
+                Here::Kept
+            };
+            if here == Here::Kept {
+                let result = self.machine.receive(from, &head, content);
+                self.ok(result);
+            }
         }
         worked |= self.advance();
         while let Some(message) = self.machine.next_outgoing() {
