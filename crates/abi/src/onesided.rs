@@ -190,4 +190,11 @@ pub struct OneSided {
     /// As `allocate`, at this address, a multiple of a page. Null also where something else lies there, or where the memory could be mapped
     /// at other addresses only.
     pub allocate_at: unsafe extern "C" fn(address: usize, bytes: usize) -> *mut c_void,
+    /// Names the function that is called by a thread that waits, in whatever call, when nothing has come for half a second; ever more
+    /// rarely as long as nothing comes. It may call MPI and this table. If it returns other than 0, it is called again soon, after that
+    /// thread has looked once more for what it waits for. `None`: no more.
+    pub on_long_wait: unsafe extern "C" fn(call: Option<LongWait>),
 }
+
+/// See [`OneSided::on_long_wait`].
+pub type LongWait = unsafe extern "C" fn() -> c_int;

@@ -1,7 +1,7 @@
 //! The carrier of total exchanges: a communicator of MPI that only BSPlib knows.
 
 use crate::mapped::Mapped;
-use core::ffi::{c_char, c_int, c_void};
+use core::ffi::{c_char, c_int};
 use hpvm_abi::Entries;
 use hpvm_abi::constants::*;
 use hpvm_abi::onesided::Key;
@@ -147,15 +147,6 @@ impl Mpi {
             reduce(from, to, N as c_int, MPI_INT, MPI_MIN, self.comm)
         })?;
         Ok(least)
-    }
-
-    /// What process 0 gives as `number`.
-    pub fn broadcast(&self, number: c_int) -> Result<c_int, String> {
-        let mut number = number;
-        let place = (&raw mut number).cast::<c_void>();
-        // SAFETY: the place holds one int.
-        checked(unsafe { (entries().standard.MPI_Bcast)(place, 1, MPI_INT, 0, self.comm) })?;
-        Ok(number)
     }
 
     pub fn free(mut self) -> Result<(), String> {

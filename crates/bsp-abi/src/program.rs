@@ -6,6 +6,7 @@ use core::cell::UnsafeCell;
 use core::ffi::c_int;
 use hpvm_bsp::{Fault, Process, Settings};
 use std::ffi::CString;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Instant;
 
 /// The SPMD part while it runs.
@@ -118,19 +119,52 @@ fn flush() {
     unsafe { libc::fflush(core::ptr::null_mut()) };
 }
 
-/// How long processes that all end with an error without `bsp_init` have to say why, before one of them ends the job.
-const LAST_WORDS: std::time::Duration = std::time::Duration::from_millis(500);
+/// Ends the job, without a word, with an exit code.
+fn end_job(code: c_int) -> ! {
+    flush();
+    // SAFETY: an exit code.
+    unsafe { (hpvm_model::onesided().end_job)(code) }
+}
 
-/// The end of a process that has not called `bsp_begin`, where others may wait for it.
+/// What the processes tell each other before the SPMD part.
+struct Begins {
+    /// Process 0 wants so many.
+    wanted: c_int,
+    /// The exit code of processes that have ended with an error instead.
+    error: c_int,
+}
+
+/// All processes call this, whether they begin or end with an error.
+fn meet(session: &Session, own: Begins) -> Result<(Mpi, Begins), String> {
+    let all = session.communicator(session.size, c"hpvm.bsp")?;
+    let wanted = if session.rank == 0 { own.wanted } else { c_int::MAX };
+    let [wanted, error] = all.least([wanted, -own.error])?;
+    Ok((all, Begins { wanted, error: -error }))
+}
+
+/// The exit code of this process, which has ended with an error and waits for the others.
+static ERROR: AtomicI32 = AtomicI32::new(0);
+
+/// Some process neither begins nor ends.
+unsafe extern "C" fn waited_long() -> c_int {
+    end_job(ERROR.load(Ordering::Relaxed)) // relaxed: this thread has stored it
+}
+
+/// The end of a process that has not called `bsp_begin`, where others may wait for it. The system tells 8 bits of a status.
 fn ended_early(session: Session, status: c_int) {
-    let init = state().init;
-    if status != 0 || (init && session.rank == 0) {
+    let (init, error) = (state().init, status & 0xff);
+    // Behind `bsp_init` there is no program without process 0.
+    if init && (error != 0 || session.rank == 0) {
+        end_job(error);
+    }
+    if error != 0 {
         flush();
-        if !init {
-            std::thread::sleep(LAST_WORDS);
-        }
-        // SAFETY: an exit code. Behind `bsp_init` there is no program without process 0.
-        unsafe { (hpvm_model::onesided().end_job)(status) }
+        ERROR.store(error, Ordering::Relaxed); // relaxed: see `waited_long`
+        // SAFETY: a function of this library.
+        unsafe { (hpvm_model::onesided().on_long_wait)(Some(waited_long)) };
+        // When all are here, processes that all end so have all said why.
+        let met = meet(&session, Begins { wanted: c_int::MAX, error });
+        end_job(met.map_or(error, |(_, begins)| begins.error))
     }
     if init {
         state().stage = Stage::Joined(session);
@@ -202,6 +236,13 @@ pub fn init(spmd: Option<unsafe extern "C" fn()>) {
     }
 }
 
+/// The process whose error it is ends the job, under its own name.
+fn await_the_end() -> ! {
+    loop {
+        std::thread::park();
+    }
+}
+
 /// `bsp_begin`: with as many processes as process 0 asks for, or all if there are fewer. The others end here.
 pub fn begin(wanted: c_int) {
     join("bsp_begin");
@@ -212,13 +253,13 @@ pub fn begin(wanted: c_int) {
             end_with("bsp_begin", "was called a second time; a program has one SPMD part");
         }
     };
-    let size = session.size;
-    let agreed = session.communicator(size, c"hpvm.bsp").and_then(|all| {
-        let wanted = all.broadcast(wanted)?;
-        Ok((all, wanted))
-    });
-    let (all, wanted) = agreed.unwrap_or_else(|text| mpi_failed("bsp_begin", &text));
-    let rank = session.rank;
+    let met = meet(&session, Begins { wanted, error: 0 });
+    let (all, begins) = met.unwrap_or_else(|text| mpi_failed("bsp_begin", &text));
+    let Begins { wanted, error } = begins;
+    if error != 0 {
+        await_the_end();
+    }
+    let (rank, size) = (session.rank, session.size);
     let Ok(processes @ 1..) = usize::try_from(wanted) else {
         state().stage = Stage::Joined(session);
         end_with("bsp_begin", &format!("{wanted} processes; expected 1 or more"));

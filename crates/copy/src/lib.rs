@@ -10,4 +10,4 @@ pub mod non_temporal;
 pub mod own_memory;
 pub mod slow_stores;
 
-pub use moves::{any, short, wide};
+pub use moves::{any, once, short, wide};

@@ -34,6 +34,55 @@ pub unsafe fn short(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
+/// Copies `len` bytes, at most 64, each of which is stored once: for memory that others watch, who may store something else as soon as they
+/// have seen what is copied.
+///
+/// # Safety
+/// As for `core::ptr::copy_nonoverlapping`.
+#[inline(always)]
+pub unsafe fn once(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: the caller's promise; each arm moves `len` bytes.
+    unsafe {
+        match len {
+            8 => to.cast::<u64>().write_unaligned(from.cast::<u64>().read_unaligned()),
+            4 => to.cast::<u32>().write_unaligned(from.cast::<u32>().read_unaligned()),
+            // These lengths are twice the width of a move of `short`: its two do not overlap.
+            16 | 32 | 64 => short(from, to, len),
+            _ => pieces(from, to, len),
+        }
+    }
+}
+
+/// `once` by moves of the widths whose sum `len` is, which is less than 64.
+///
+/// # Safety
+/// As for `core::ptr::copy_nonoverlapping`.
+#[inline(never)]
+unsafe fn pieces(from: *const u8, to: *mut u8, len: usize) {
+    /// Copies a piece at `at` if there is one of this width; where the next one begins.
+    #[inline(always)]
+    unsafe fn piece<W: Copy>(from: *const u8, to: *mut u8, len: usize, at: usize) -> usize {
+        if len & size_of::<W>() == 0 {
+            return at;
+        }
+        // SAFETY: the pieces before and this one are part of the sum.
+        unsafe {
+            to.add(at).cast::<W>().write_unaligned(from.add(at).cast::<W>().read_unaligned());
+        }
+        at + size_of::<W>()
+    }
+    debug_assert!(len < 64);
+    // SAFETY: the caller's promise.
+    unsafe {
+        let at = piece::<[u64; 4]>(from, to, len, 0);
+        let at = piece::<[u64; 2]>(from, to, len, at);
+        let at = piece::<u64>(from, to, len, at);
+        let at = piece::<u32>(from, to, len, at);
+        let at = piece::<u16>(from, to, len, at);
+        piece::<u8>(from, to, len, at);
+    }
+}
+
 /// Copies `len` bytes of which nothing is known: as [`short`] up to [`MAX_SHORT`], as [`wide`] beyond.
 ///
 /// # Safety
@@ -167,6 +216,13 @@ mod tests {
                 unsafe { super::short(from.as_ptr().add(at), to.as_mut_ptr().add(at), len) };
                 assert_eq!(to[at..at + len], from[at..at + len], "{len} bytes at {at}");
                 assert!(to[..at].iter().chain(&to[at + len..]).all(|byte| *byte == 0));
+                if len <= 64 {
+                    to.fill(0);
+                    // SAFETY: as above.
+                    unsafe { super::once(from.as_ptr().add(at), to.as_mut_ptr().add(at), len) };
+                    assert_eq!(to[at..at + len], from[at..at + len], "{len} bytes at {at}");
+                    assert!(to[..at].iter().chain(&to[at + len..]).all(|byte| *byte == 0));
+                }
             }
         }
     }

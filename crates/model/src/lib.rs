@@ -18,4 +18,4 @@ pub use hpvm_say::line as say;
 pub use races::{Coded, SinceMeeting, checks, conflict};
 pub use session::session;
 pub use table::{MAX, Table};
-pub use wait::block;
+pub use wait::{block, block_long, soon};

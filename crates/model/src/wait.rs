@@ -11,16 +11,31 @@ const LOOKS: u32 = 64;
 /// Blocks until `ready` says so.
 #[inline]
 pub fn block(name: Name, mut ready: impl FnMut() -> bool) {
+    if !soon(&mut ready) {
+        block_long(name, ready);
+    }
+}
+
+/// Looks a few times whether `ready` says so.
+#[inline]
+pub fn soon(mut ready: impl FnMut() -> bool) -> bool {
     let mut looks = 0;
     while !ready() {
         looks += 1;
         if looks > LOOKS {
-            wait(name, &mut ready);
-            break;
+            return false;
         }
         spin_loop();
     }
     // Acquire: what came before the change is seen from here on.
+    fence(Ordering::Acquire);
+    true
+}
+
+/// As `block`, for what is not there `soon`.
+pub fn block_long(name: Name, mut ready: impl FnMut() -> bool) {
+    wait(name, &mut ready);
+    // Acquire: as in `soon`.
     fence(Ordering::Acquire);
 }
 

@@ -15,6 +15,7 @@ mod dynamic;
 mod extra;
 mod fast;
 pub mod generated;
+mod long_wait;
 mod models;
 pub mod object;
 mod onesided;

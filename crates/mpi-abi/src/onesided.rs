@@ -39,6 +39,7 @@ pub static hpvm_onesided_1: OneSided = OneSided {
     hasten,
     shares_processors,
     allocate_at,
+    on_long_wait,
 };
 
 /// Pages are what the system maps.
@@ -420,6 +421,12 @@ unsafe extern "C" fn wait(
         w.polls_memory -= 1;
         waited
     })
+}
+
+unsafe extern "C" fn on_long_wait(call: Option<abi::LongWait>) {
+    if let Ok(mut w) = enter() {
+        w.long_waits.name(call);
+    }
 }
 
 unsafe extern "C" fn end_job(code: c_int) -> ! {

@@ -41,7 +41,7 @@ pub struct Quiet {
 }
 
 /// CLOCK_MONOTONIC in nanoseconds: the same clock in all processes of a host.
-fn now() -> u64 {
+pub(crate) fn now() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: a valid place for the result; this clock exists on every Linux.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
@@ -71,7 +71,9 @@ impl Entered {
         let now = now();
         if mark != self.quiet.mark || self.quiet.since == 0 {
             self.quiet = Quiet { mark, since: now, next: 0, shown: false };
+            self.long_waits.begin(now);
         }
+        let limit = self.long_waits.shorten(now, limit);
         if now - self.quiet.since < SHOW {
             return limit.min(PRIVATE);
         }

@@ -387,6 +387,12 @@ impl Entered {
             self.process.onesided().1.look_away();
         }
         let limit = self.fall_asleep(limit);
+        if self.long_waits.is_due() {
+            self.process.fm_mut().disarm();
+            self.woken();
+            self.tell_of_long_wait();
+            return;
+        }
         if limit == wait_policy::MAX_SLEEP {
             // Before and not after the sleep: whoever wakes us shall not wait for it.
             self.check_launcher();

@@ -26,7 +26,7 @@ pub(crate) unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
             4 if aligned => word!(AtomicU32),
             2 if aligned => word!(AtomicU16),
             1 => word!(AtomicU8),
-            ..=64 => moves::short(from, to, len),
+            ..=64 => moves::once(from, to, len),
             _ => long(from, to, len),
         }
     }

@@ -30,6 +30,7 @@ macro_rules! entry {
 }
 
 mod body;
+mod ends;
 mod far;
 mod generated;
 mod long_double;

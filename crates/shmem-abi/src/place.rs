@@ -1,7 +1,6 @@
 //! Where the symmetric heap lies: at one address on all PEs if they find one that is free, so that an address in symmetric memory means
 //! the same on every PE.
 
-use crate::body::start::same;
 use crate::body::team::TeamObject;
 use crate::types::Name;
 use core::ffi::c_void;
@@ -17,10 +16,14 @@ const CANDIDATES: [usize; 4] =
     [0x2a00_0000_0000, 0x3a00_0000_0000, 0x4600_0000_0000, 0x20_0000_0000];
 const _: () = assert!(CANDIDATES[3].is_multiple_of(HEAP_ALIGNMENT));
 
-/// Memory for a heap of `len` bytes from the next multiple of [`HEAP_ALIGNMENT`] on, to be given back with so many bytes more. All PEs
+/// Bytes that a heap's memory has besides those of the heap.
+pub const BESIDES: usize = HEAP_ALIGNMENT + crate::ends::BYTES;
+
+/// Memory for a heap of `len` bytes from the next multiple of [`HEAP_ALIGNMENT`] on, and behind the heap [`crate::ends::BYTES`] more, to be given
+/// back with [`BESIDES`] bytes more. All PEs
 /// call this, and as a rule it takes one exchange, which compares their lengths, too.
 pub fn memory(name: Name, world: &TeamObject, len: usize) -> *mut c_void {
-    let Some(all) = len.checked_add(HEAP_ALIGNMENT) else { missing(name, len) };
+    let Some(all) = len.checked_add(BESIDES) else { missing(name, len) };
     for address in CANDIDATES {
         // SAFETY: numbers.
         let memory = unsafe { (onesided().allocate_at)(address, all) };
@@ -49,7 +52,7 @@ fn everywhere(name: Name, world: &TeamObject, len: usize, has: bool) -> bool {
         let (from, to) = (mine.as_ptr().cast(), all.as_mut_ptr().cast());
         (mpi().MPI_Allgather)(from, 16, MPI_BYTE, to, 16, MPI_BYTE, world.comm)
     });
-    same(name, world, "SHMEM_SYMMETRIC_SIZE", len as u64, all.iter().map(|[len, _]| *len));
+    world.same(name, "SHMEM_SYMMETRIC_SIZE", len as u64, all.iter().map(|[len, _]| *len));
     all.iter().all(|[_, has]| *has != 0)
 }
 

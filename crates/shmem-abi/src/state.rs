@@ -3,6 +3,7 @@
 use crate::body::context::Context;
 use crate::body::held::Held;
 use crate::body::team::TeamObject;
+use crate::ends::{self, Calls, Waits};
 use crate::races::{self, Races};
 use crate::shared_static::Alias;
 use crate::types::{Ctx, DEFAULT, Name};
@@ -50,11 +51,14 @@ pub struct State {
     pub world: Arc<TeamObject>,
     /// The communicator of `world`, here too: a barrier waits for each load on the way to it.
     pub world_comm: MPI_Comm,
+    /// Of all PEs: the barriers that name no team.
+    pub barriers: Calls,
     pub shared: Arc<TeamObject>,
     pub teams: Table<Arc<TeamObject>>,
     pub contexts: Table<Context>,
     pub sets: Mutex<BTreeMap<Strided, Arc<TeamObject>>>,
     pub locks: Held,
+    pub waits: Waits,
     /// Operations that need a flush, and how many of them have had one.
     issued: AtomicU64,
     completed: AtomicU64,
@@ -104,12 +108,14 @@ impl State {
             level,
             session,
             world_comm: world.comm,
+            barriers: Calls::of(ends::BARRIERS),
             world,
             shared,
             teams: Table::new(),
             contexts: Table::new(),
             sets: Mutex::default(),
             locks: Held::default(),
+            waits: Waits::default(),
             issued: AtomicU64::new(0),
             completed: AtomicU64::new(0),
             quieting: Mutex::new(()),

@@ -51,8 +51,19 @@ fn every_form_has_a_manual_page() {
 }
 
 /// The conformance programs that move data.
-const PROGRAMS: [&str; 10] =
-    ["basic", "row", "amo", "wait", "lock", "coll", "teams", "memory", "static", "addresses"];
+const PROGRAMS: [&str; 11] = [
+    "basic",
+    "once",
+    "row",
+    "amo",
+    "wait",
+    "lock",
+    "coll",
+    "teams",
+    "memory",
+    "static",
+    "addresses",
+];
 
 #[test]
 fn between_hosts() {
@@ -65,6 +76,25 @@ fn between_hosts() {
         command.args(["-H", &list.join(","), "-n", "4", "--launch-agent"]);
         command.arg(Hosts::agent()).arg(&program);
         assert_eq!(succeed(command), "No errors\n", "{name}");
+    }
+}
+
+/// A PE that waits in vain for one of another host that has ended says so.
+#[test]
+fn the_end_of_a_pe_of_another_host() {
+    let Some(oshcc) = oshcc() else { return };
+    let Some(hosts) = Hosts::up(2, &[]) else { return };
+    let program = built(&oshcc, "tests/shmem/ends.c");
+    let list = [1, 2].map(|host| format!("{}:1", hosts.name(host)));
+    for (what, call) in
+        [("barrier", "shmem_barrier_all"), ("lock", "shmem_set_lock"), ("wait", "wait_until")]
+    {
+        let mut command = hosts.command(1, prefix().join("bin/oshrun"));
+        command.args(["-H", &list.join(","), "-n", "2", "--launch-agent"]);
+        let output = command.arg(Hosts::agent()).arg(&program).arg(what).output().expect("a job");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{what}: {told}");
+        assert!(told.contains(call) && told.contains("PE 1"), "{what}: {told}");
     }
 }
 

@@ -47,6 +47,8 @@ pub struct World {
     pub audit: bool,
     /// Since when nothing has happened.
     pub(crate) quiet: crate::pending::Quiet,
+    /// Who is told of waits that last long.
+    pub(crate) long_waits: crate::long_wait::LongWaits,
     /// A thread polls the network on behalf of all that wait.
     pub(crate) leader: bool,
     /// Threads that wait for the leader.

@@ -66,6 +66,7 @@ fn bootstrap() -> Result<()> {
         dynamic,
         audit: crate::audit::wanted()?,
         quiet: Default::default(),
+        long_waits: Default::default(),
         leader: false,
         followers: 0,
         polls_memory: 0,

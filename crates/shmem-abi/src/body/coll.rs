@@ -15,7 +15,9 @@ use hpvm_model::{done, fail, mpi};
 fn team_of(name: Name, team: Team) -> Option<&'static TeamObject> {
     let s = state(name);
     races::heard(s);
-    team::checked(s, name, team).map(|team| &**team)
+    let team = team::checked(s, name, team)?;
+    team.calls.join(name);
+    Some(team)
 }
 
 /// A number of elements or bytes as MPI counts.
@@ -46,6 +48,7 @@ pub unsafe fn barrier_all(name: Name) {
 
 /// Completes the operations of all PEs, which all call this.
 pub(super) fn complete_all(s: &State, name: Name) {
+    s.barriers.join(name);
     s.complete(name);
     if s.checks {
         races::all_meet(s, name);
@@ -56,6 +59,7 @@ pub(super) fn complete_all(s: &State, name: Name) {
 pub unsafe fn sync_all(name: Name) {
     let s = state(name);
     races::heard(s);
+    s.barriers.join(name);
     barrier(name, s.world_comm);
 }
 

@@ -68,6 +68,14 @@ impl Held {
         }
     }
 
+    /// The addresses of all locks that threads of this PE have.
+    pub fn all(&self) -> Vec<usize> {
+        // Relaxed: the caller has taken or given back those that it asks about, or was told of them.
+        let entries = self.entries.iter().map(|entry| entry.lock.load(Ordering::Relaxed));
+        // 1 is the address of no lock (`taken`).
+        entries.filter(|lock| *lock > 1).chain(self.more().keys().copied()).collect()
+    }
+
     fn more(&self) -> std::sync::MutexGuard<'_, BTreeMap<usize, usize>> {
         self.more.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -141,6 +149,9 @@ mod tests {
         for i in 0..3 * ENTRIES {
             assert_eq!(held.holder(lock(i)), Some(thread()));
         }
+        let mut all = held.all();
+        all.sort_unstable();
+        assert!(all.iter().copied().eq((0..3 * ENTRIES).map(lock)));
         let other = std::thread::scope(|s| s.spawn(thread).join()).expect("a thread");
         assert_ne!(other, thread());
         for i in (0..3 * ENTRIES).rev() {
@@ -148,6 +159,7 @@ mod tests {
             assert_eq!(held.holder(lock(i)), None);
         }
         assert_eq!(held.beyond.load(Ordering::Relaxed), 0);
+        assert_eq!(held.all(), [0_usize; 0]);
     }
 
     #[test]

@@ -2,13 +2,17 @@
 //! four count tickets taken, the others tickets that are done.
 
 use super::amo::update;
+use crate::ends::{self, What};
 use crate::state::{State, state};
 use crate::types::{DEFAULT, Name};
 use core::ffi::{c_int, c_long};
 use hpvm_abi::onesided::Op;
-use hpvm_model::block;
 use hpvm_model::{done, fail, onesided};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// Whoever asks again and again for a lock's state looks so often whether the PE that has the lock has ended.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
 
 /// The PE whose copy of the lock counts: locks that are neighbours are not all of one PE.
 fn owner(s: &State, name: Name, lock: *mut c_long) -> c_int {
@@ -35,12 +39,19 @@ pub unsafe fn set(name: Name, lock: *mut c_long) {
         Some(at) => {
             // Relaxed: `block` ends with a fence.
             // SAFETY: mapped, and aligned because the update of its neighbour was.
-            block(name, || unsafe { (*at.cast::<AtomicU32>()).load(Ordering::Relaxed) } == ticket);
+            let now = || unsafe { (*at.cast::<AtomicU32>()).load(Ordering::Relaxed) };
+            ends::block(s, name, || What::Lock(lock.addr()), || now() == ticket);
         }
         None => {
+            let _noted = s.waits.note(name, What::Lock(lock.addr()));
+            let mut next = Instant::now() + BETWEEN_LOOKS;
             while update(name, DEFAULT, served, Op::Read, 0, owner) != ticket {
                 // SAFETY: no arguments.
                 done(name, unsafe { (onesided().progress)() });
+                if Instant::now() >= next {
+                    ends::look_around(s);
+                    next = Instant::now() + BETWEEN_LOOKS;
+                }
             }
         }
     }

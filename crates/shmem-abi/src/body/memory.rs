@@ -15,6 +15,7 @@ fn compare(s: &State, name: Name, numbers: [usize; 2]) {
     if !s.checks {
         return;
     }
+    s.world.calls.join(name);
     // SAFETY: names are C strings.
     let call = unsafe { core::ffi::CStr::from_ptr(name) }.to_bytes();
     let word =

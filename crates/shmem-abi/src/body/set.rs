@@ -3,6 +3,7 @@
 
 use super::coll;
 use super::team::{TeamObject, free, quieten};
+use crate::ends::{self, Calls, What};
 use crate::races;
 use crate::state::{State, bytes, state};
 use crate::types::Name;
@@ -15,6 +16,12 @@ use std::sync::{Arc, PoisonError};
 /// The set's team. Blocks until all its members are here when it is made.
 fn team(s: &'static State, name: Name, start: c_int, log: c_int, size: c_int) -> Arc<TeamObject> {
     races::heard(s);
+    let team = found(s, name, start, log, size);
+    team.calls.join(name);
+    team
+}
+
+fn found(s: &'static State, name: Name, start: c_int, log: c_int, size: c_int) -> Arc<TeamObject> {
     let set = Strided::active_set(start, log, size);
     let found = set.and_then(|set| Ok((set, set.members(s.n_pes as u32)?)));
     let (set, members) = match found {
@@ -33,8 +40,12 @@ fn team(s: &'static State, name: Name, start: c_int, log: c_int, size: c_int) ->
         let shown = format!("start {start}, stride {stride}, size {size}");
         fail(name, &format!("PE {} calls, which is not in the active set with {shown}", s.me));
     };
+    let id = ends::id_of_set(set);
+    let waits = s.waits.note(name, What::Set(id, members.clone()));
     let comm = communicator(s, name, &members, (start ^ log << 5 ^ size << 10) & 0x7fff);
-    let made = Arc::new(TeamObject { comm, members: members.into(), me, num_contexts: 0 });
+    drop(waits);
+    let (members, calls) = (members.into(), Calls::of(id));
+    let made = Arc::new(TeamObject { comm, members, me, num_contexts: 0, calls });
     let mut sets = s.sets.lock().unwrap_or_else(PoisonError::into_inner);
     sets.insert(set, made.clone());
     made

@@ -3,7 +3,9 @@
 
 use super::team::{TeamObject, free, quieten};
 use super::{coll, set};
-use crate::place::{self, HEAP_ALIGNMENT};
+use crate::ends::{self, Calls};
+use crate::place::{self, BESIDES, HEAP_ALIGNMENT};
+use crate::races;
 use crate::settings::Settings;
 use crate::shared_static::{self, Alias};
 use crate::state::{Parts, Region, State, current, install, remove, state};
@@ -13,6 +15,7 @@ use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 use hpvm_abi::constants::{
     MPI_BYTE, MPI_COMM_NULL, MPI_COMM_TYPE_SHARED, MPI_Comm, MPI_INFO_NULL, MPI_INT, MPI_MIN,
+    MPI_REQUEST_NULL, MPI_STATUS_IGNORE,
 };
 use hpvm_abi::onesided::{Attached, Key};
 use hpvm_model::{done, fail, fits, mpi, onesided, say, session};
@@ -59,6 +62,8 @@ fn begin(name: Name, level: c_int) -> c_int {
         Err(why) => fail(name, &why),
     };
     install(join(name, level, &settings));
+    // SAFETY: a function of this library.
+    unsafe { (onesided().on_long_wait)(Some(ends::look)) };
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| hpvm_model::at_exit(at_exit));
     level
@@ -73,7 +78,7 @@ fn at_exit(status: c_int) {
 }
 
 /// A team of a communicator whose members are known by asking.
-fn team(name: Name, comm: MPI_Comm, me_in_world: u32) -> TeamObject {
+fn team(name: Name, comm: MPI_Comm, me_in_world: u32, id: u64) -> TeamObject {
     let (mut me, mut size) = (0, 0);
     // SAFETY: places for numbers.
     unsafe {
@@ -84,22 +89,28 @@ fn team(name: Name, comm: MPI_Comm, me_in_world: u32) -> TeamObject {
     let (from, to) = ((&raw const me_in_world).cast(), members.as_mut_ptr().cast());
     // SAFETY: four bytes of each.
     done(name, unsafe { (mpi().MPI_Allgather)(from, 4, MPI_BYTE, to, 4, MPI_BYTE, comm) });
-    TeamObject { comm, members: members.into(), me: me as usize, num_contexts: 0 }
+    TeamObject {
+        comm,
+        members: members.into(),
+        me: me as usize,
+        num_contexts: 0,
+        calls: Calls::of(id),
+    }
 }
 
-/// Lets all PEs access `len` bytes at `base`, which others find at `lent`, and learns how theirs are reached. All PEs call
-/// this for the same region.
+/// Lets all PEs access `len` bytes at `base`, which others find at `lent`, and `behind` more bytes that are not the program's, and learns how
+/// theirs are reached. All PEs call this for the same region.
 fn region(
     name: Name,
     world: &TeamObject,
     (base, lent): (usize, usize),
-    len: usize,
+    (len, behind): (usize, usize),
     what: &'static str,
 ) -> Region {
     let memory = core::ptr::with_exposed_provenance_mut::<c_void>(lent);
     let mut key: Key = [0; size_of::<Key>()];
     // SAFETY: the heap, or static data: memory that the program expects others to change.
-    done(name, unsafe { (onesided().expose)(memory, len, &mut key) });
+    done(name, unsafe { (onesided().expose)(memory, len + behind, &mut key) });
     let mut keys = vec![key; world.size()];
     let bytes = size_of::<Key>() as c_int;
     // SAFETY: a key of each.
@@ -122,15 +133,6 @@ fn region(
     Region { base, len, what, key, there }
 }
 
-/// Refuses what differs between PEs and would make addresses differ.
-pub fn same(name: Name, world: &TeamObject, what: &str, mine: u64, all: impl Iterator<Item = u64>) {
-    if let Some((other, theirs)) = all.enumerate().find(|(_, theirs)| *theirs != mine) {
-        let text =
-            format!("{what}: {mine} on PE {}, {theirs} on PE {other}; expected the same", world.me);
-        fail(name, &text);
-    }
-}
-
 /// Refuses static data whose size differs between PEs.
 fn same_static_data(name: Name, world: &TeamObject, mine: u64) {
     let mut all = vec![0_u64; world.size()];
@@ -139,7 +141,7 @@ fn same_static_data(name: Name, world: &TeamObject, mine: u64) {
         let (from, to) = ((&raw const mine).cast(), all.as_mut_ptr().cast());
         (mpi().MPI_Allgather)(from, 8, MPI_BYTE, to, 8, MPI_BYTE, world.comm)
     });
-    same(name, world, "the size of the program's static data", mine, all.into_iter());
+    world.same(name, "the size of the program's static data", mine, all.into_iter());
 }
 
 /// The PEs of this host, if they reach each other's heaps by loads and stores; else this PE alone.
@@ -151,7 +153,7 @@ fn shared(name: Name, world: &TeamObject, heap: &Region) -> TeamObject {
         (mpi().MPI_Comm_split_type)(world.comm, MPI_COMM_TYPE_SHARED, me, MPI_INFO_NULL, &mut near)
     });
     quieten(name, near);
-    let near = team(name, near, world.me as u32);
+    let near = team(name, near, world.me as u32, ends::SHARED);
     let mapped = |pe: &u32| !heap.there[*pe as usize].base.is_null();
     let (mine, mut all) = (c_int::from(near.members.iter().all(mapped)), 0);
     // SAFETY: places for one number.
@@ -166,7 +168,7 @@ fn shared(name: Name, world: &TeamObject, heap: &Region) -> TeamObject {
     done(name, unsafe { (mpi().MPI_Comm_split)(near.comm, me, 0, &mut chosen) });
     free(name, &near);
     quieten(name, chosen);
-    team(name, chosen, world.me as u32)
+    team(name, chosen, world.me as u32, ends::SHARED)
 }
 
 /// The part of `shmem_init` that happens once: all PEs meet.
@@ -175,7 +177,7 @@ fn join(name: Name, level: c_int, settings: &Settings) -> State {
     let mut rank = 0;
     // SAFETY: a place for a number.
     done(name, unsafe { (mpi().MPI_Comm_rank)(comm, &mut rank) });
-    let world = team(name, comm, rank as u32);
+    let world = team(name, comm, rank as u32, ends::WORLD);
     let len = settings.heap.checked_next_multiple_of(4096).unwrap_or(settings.heap).max(4096);
     let memory = place::memory(name, &world, len);
     let heap = memory.expose_provenance().next_multiple_of(HEAP_ALIGNMENT);
@@ -186,13 +188,14 @@ fn join(name: Name, level: c_int, settings: &Settings) -> State {
         .iter()
         .map(|s| if shares { shared_static::share(name, s, &segments) } else { None })
         .collect();
-    let mut regions = vec![region(name, &world, (heap, heap), len, "symmetric heap")];
+    let mut regions =
+        vec![region(name, &world, (heap, heap), (len, ends::BYTES), "symmetric heap")];
     let shared = shared(name, &world, &regions[0]);
     let lengths = segments.iter().fold(segments.len() as u64, |sum, s| sum << 1 ^ s.len() as u64);
     same_static_data(name, &world, lengths);
     let data = segments.iter().zip(&aliases).map(|(s, alias)| {
         let lent = alias.as_ref().map_or(s.start, |alias| alias.lent(s.start));
-        region(name, &world, (s.start, lent), s.len(), "static data")
+        region(name, &world, (s.start, lent), (s.len(), 0), "static data")
     });
     regions.extend(data);
     if rank == 0 {
@@ -226,15 +229,26 @@ fn join(name: Name, level: c_int, settings: &Settings) -> State {
 }
 
 pub unsafe fn finalize(name: Name) {
-    // SAFETY: nothing is asked.
-    unsafe { coll::barrier_all(name) };
     let last = {
         let mut uses = USES.lock().unwrap_or_else(PoisonError::into_inner);
         *uses = uses.saturating_sub(1);
         *uses == 0
     };
-    if last {
-        end(name, false);
+    match last {
+        true => end(name, false),
+        // SAFETY: nothing is asked.
+        false => unsafe { coll::barrier_all(name) },
+    }
+}
+
+/// Blocks until all PEs are at their end. A nonblocking barrier never matches a blocking one, so no PE takes this for one of the
+/// program's.
+fn meet_at_end(name: Name, s: &State) {
+    let mut request = MPI_REQUEST_NULL;
+    // SAFETY: a communicator of our own, and a place for a request.
+    unsafe {
+        done(name, (mpi().MPI_Ibarrier)(s.world_comm, &mut request));
+        done(name, (mpi().MPI_Wait)(&mut request, MPI_STATUS_IGNORE));
     }
 }
 
@@ -242,7 +256,11 @@ pub unsafe fn finalize(name: Name) {
 fn end(name: Name, exits: bool) {
     let s = state(name);
     s.quiet(name);
-    coll::barrier(name, s.world_comm);
+    ends::tell(s, exits);
+    meet_at_end(name, s);
+    if s.checks {
+        races::all_meet(s, name);
+    }
     for handle in s.teams.handles() {
         if let Some(team) = s.teams.remove(handle) {
             free(name, &team);
@@ -259,12 +277,14 @@ fn end(name: Name, exits: bool) {
     }
     let memory = core::ptr::with_exposed_provenance_mut(s.memory);
     // SAFETY: `allocate` returned it, with this size.
-    unsafe { (onesided().release)(memory, s.regions[0].len + HEAP_ALIGNMENT) };
+    unsafe { (onesided().release)(memory, s.regions[0].len + BESIDES) };
     if !exits {
         s.aliases.iter().for_each(shared_static::unshare);
     }
     free(name, &s.shared);
     free(name, &s.world);
+    // SAFETY: takes no function of ours any more.
+    unsafe { (onesided().on_long_wait)(None) };
     let mut session = s.session;
     // SAFETY: our own.
     done(name, unsafe { (mpi().MPI_Session_finalize)(&mut session) });

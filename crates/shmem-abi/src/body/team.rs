@@ -1,5 +1,6 @@
 //! Teams (section 9.4): each is a communicator.
 
+use crate::ends::{self, Calls};
 use crate::state::{State, state};
 use crate::types::{NO_TEAM, Name, SHARED, TEAM_NUM_CONTEXTS, Team, TeamConfig, WORLD};
 use core::ffi::{c_int, c_long};
@@ -17,9 +18,21 @@ pub struct TeamObject {
     pub members: Box<[u32]>,
     pub me: usize,
     pub num_contexts: c_int,
+    /// Its collectives.
+    pub calls: Calls,
 }
 
 impl TeamObject {
+    /// Refuses what differs between its PEs and would make addresses differ.
+    pub fn same(&self, name: Name, what: &str, mine: u64, all: impl Iterator<Item = u64>) {
+        if let Some((other, theirs)) = all.enumerate().find(|(_, theirs)| *theirs != mine) {
+            let me = self.me;
+            let text =
+                format!("{what}: {mine} on PE {me}, {theirs} on PE {other}; expected the same");
+            fail(name, &text);
+        }
+    }
+
     pub fn size(&self) -> usize {
         self.members.len()
     }
@@ -130,6 +143,7 @@ fn split(
     let place = group.and_then(|(color, members)| {
         members.iter().position(|pe| *pe == me).map(|number| (color, number, members))
     });
+    parent.calls.join(name);
     if !all_have_room(s, name, parent, place.is_some()) {
         return None;
     }
@@ -139,7 +153,9 @@ fn split(
     done(name, unsafe { (mpi().MPI_Comm_split)(parent.comm, color, key, &mut comm) });
     let Some((_, number, members)) = place else { return Some(NO_TEAM) };
     quieten(name, comm);
-    let object = TeamObject { comm, members: members.into(), me: number, num_contexts };
+    let id = ends::id_of_team([parent.calls.id(), parent.calls.number(), color as u64]);
+    let (members, calls) = (members.into(), Calls::of(id));
+    let object = TeamObject { comm, members, me: number, num_contexts, calls };
     match s.teams.insert(Arc::new(object)) {
         Some(handle) => Some(Team(handle)),
         // Another thread has taken it meanwhile.

@@ -1,10 +1,11 @@
 //! Waiting for memory of our own to change (section 9.10).
 
+use crate::ends::{self, What};
 use crate::races;
 use crate::state::{bytes, state};
 use crate::types::Name;
 use core::ffi::c_int;
-use hpvm_model::{block, done, fail, onesided};
+use hpvm_model::{done, fail, onesided};
 use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
 /// Behind what `any` found last, of whatever variables.
@@ -124,6 +125,12 @@ impl<T: Word> Variables<T> {
     }
 }
 
+/// Blocks until `ready` says so, which depends on `variables`.
+#[inline]
+fn block<T>(name: Name, variables: &Variables<T>, ready: impl FnMut() -> bool) {
+    ends::block(state(name), name, || What::Variable(variables.at.addr()), ready);
+}
+
 /// After a test in vain: a program that tests again and again lets others work.
 fn tested(name: Name, found: bool) {
     match found {
@@ -138,7 +145,7 @@ const NONE: usize = usize::MAX;
 
 pub unsafe fn until<T: Word>(name: Name, ivar: *mut T, cmp: c_int, value: T) {
     let variables = Variables::new(name, ivar, 1, core::ptr::null(), cmp);
-    block(name, || variables.holds(0, value));
+    block(name, &variables, || variables.holds(0, value));
 }
 
 /// Waits until the variable has another value than `value`.
@@ -156,7 +163,7 @@ pub unsafe fn test<T: Word>(name: Name, ivar: *mut T, cmp: c_int, value: T) -> c
 
 fn wait_for_all<T: Word>(name: Name, variables: &Variables<T>, value: impl Fn(usize) -> T) {
     for i in variables.indices() {
-        block(name, || variables.holds(i, value(i)));
+        block(name, variables, || variables.holds(i, value(i)));
     }
 }
 
@@ -172,7 +179,7 @@ fn wait_for_any<T: Word>(
     value: impl Fn(usize) -> T,
 ) -> usize {
     let mut found = NONE;
-    block(name, || match variables.any(&value) {
+    block(name, variables, || match variables.any(&value) {
         None => true,
         Some(None) => false,
         Some(Some(i)) => {
@@ -199,7 +206,7 @@ unsafe fn wait_for_some<T: Word>(
 ) -> usize {
     let mut count = 0;
     // SAFETY: the caller's promise.
-    block(name, || match unsafe { variables.some(indices, &value) } {
+    block(name, variables, || match unsafe { variables.some(indices, &value) } {
         None => true,
         Some(found) => {
             count = found;
