@@ -1,6 +1,7 @@
 /* Time of a collective operation, on the slowest rank. Where there is a root it goes round, so that an early root cannot run ahead
  * of the others by the whole batch; --calls chooses otherwise: a root that does run ahead, calls one at a time, calls
- * to which ranks come late, the first call on a fresh communicator. */
+ * to which ranks come late, the first call on a fresh communicator. With --touch the data change and are used, as in programs: they are
+ * written before each call, and what came is read after it. */
 #include "hpvmbench.h"
 
 #include <stdint.h>
@@ -144,6 +145,63 @@ static void prepare(enum kind kind, struct point *p)
         stamp(p->send, p->size, p->batch_no + opt->rank);
 }
 
+/* Bytes that this rank gives, and gets, in a call. */
+static size_t given_bytes(enum kind kind, const struct point *p, int root)
+{
+    size_t size = (size_t)p->size, all = size * (size_t)p->opt->ranks;
+    int is_root = root == p->opt->rank;
+    switch (kind) {
+    case BARRIER:
+        return 0;
+    case BCAST:
+        return is_root ? size : 0;
+    case SCATTER:
+        return is_root ? all : 0;
+    case ALLTOALL:
+    case REDUCE_SCATTER:
+        return all;
+    default:
+        return size;
+    }
+}
+
+static size_t got_bytes(enum kind kind, const struct point *p, int root)
+{
+    size_t size = (size_t)p->size, all = size * (size_t)p->opt->ranks;
+    int is_root = root == p->opt->rank;
+    switch (kind) {
+    case BARRIER:
+        return 0;
+    case BCAST:
+        return is_root ? 0 : size;
+    case REDUCE:
+        return is_root ? size : 0;
+    case GATHER:
+        return is_root ? all : 0;
+    case ALLGATHER:
+    case ALLGATHERV:
+    case ALLTOALL:
+        return all;
+    default:
+        return size;
+    }
+}
+
+/* As a program that computes what it sends, and uses what it gets. */
+static void touching_call(enum kind kind, struct point *p, int root, MPI_Comm world)
+{
+    size_t bytes = given_bytes(kind, p, root);
+    if (sums_up(kind))
+        for (size_t i = 0; i < bytes / sizeof(double); i++)
+            ((double *)p->send)[i] = (double)(p->batch_no % 1000);
+    else
+        memset(p->send, (int)p->batch_no, bytes);
+    if (bytes > 0)
+        prepare(kind, p);
+    call(kind, p, root, world);
+    read_all(p->recv, got_bytes(kind, p, root));
+}
+
 static uint64_t delays;
 
 /* Computes for 1 to 100 us, another time on each rank and for each call, the same for all MPIs. */
@@ -190,7 +248,10 @@ static double repeat(struct point *p, long iters)
     if (p->opt->calls == CALLS_ROUND || p->opt->calls == CALLS_AHEAD) {
         double start = MPI_Wtime();
         for (long i = 0; i < iters; i++) {
-            call(kind, p, root, MPI_COMM_WORLD);
+            if (p->opt->touch)
+                touching_call(kind, p, root, MPI_COMM_WORLD);
+            else
+                call(kind, p, root, MPI_COMM_WORLD);
             last_root = root;
             if (p->opt->calls == CALLS_ROUND)
                 root = root + 1 < p->opt->ranks ? root + 1 : 0;
@@ -209,7 +270,7 @@ int run_collective(const struct options *given)
     static char name[64];
     struct options named = *given;
     const struct options *opt = &named;
-    snprintf(name, sizeof name, "%s%s", given->mode, calls[given->calls]);
+    snprintf(name, sizeof name, "%s%s%s", given->mode, calls[given->calls], given->touch ? ", touched" : "");
     long sizes[MAX_SIZES] = {0};
     enum kind kind = BARRIER;
     while (strcmp(names[kind], given->mode) != 0)

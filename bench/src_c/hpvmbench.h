@@ -26,7 +26,7 @@ struct options {
     int mpi_memory; /* buffers come from MPI_Alloc_mem */
     int one_buffer; /* latency: what came last is sent back */
     int noise;      /* what is sent cannot be compressed */
-    int rewrite;    /* latency: the data are written anew before each send */
+    int touch;      /* latency, collectives: all data are written before each call, and all that came are read after it */
     int calls;      /* collectives: one of the CALLS_ */
     const char *op; /* rma, files: this operation alone; NULL: all */
     int raw;        /* results carry every batch */
@@ -108,6 +108,8 @@ void bench_free(const struct options *opt, char *buffer);
  * byte ends the job, a benchmark of wrong data being worth nothing. */
 void stamp(char *buffer, long size, long seed);
 void check_stamp(const struct point *p, const char *buffer, long seed, const char *what);
+/* Reads all of it, as a program does that uses what has come. */
+void read_all(const char *buffer, size_t bytes);
 
 /* Prints a message for people on stderr and ends the whole job. */
 void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));

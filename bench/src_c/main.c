@@ -50,7 +50,8 @@ static void usage(FILE *to)
           "  --memory malloc|mpi       where buffers come from; mpi: MPI_Alloc_mem (malloc)\n"
           "  --buffers two|one         latency: one buffer, so that the data change (two)\n"
           "  --data same|random        what buffers hold, for links that compress (same)\n"
-          "  --rewrite no|yes          latency: write the data before each send (no)\n"
+          "  --touch no|yes            latency, collectives: write all data before each call, and read\n"
+          "                            all that came after it; both are timed (no)\n"
           "  --calls round|ahead|alone|late|fresh  collectives: back to back, roots in turn or one\n"
           "                            root; one at a time; to which ranks come 1 to 100 us late;\n"
           "                            on a communicator that has just been made (round)\n"
@@ -162,8 +163,8 @@ static void parse_option(struct options *opt, const char *name, const char *valu
         opt->one_buffer = choice(opt, value, "two", "one");
     else if (strcmp(name, "--data") == 0)
         opt->noise = choice(opt, value, "same", "random");
-    else if (strcmp(name, "--rewrite") == 0)
-        opt->rewrite = choice(opt, value, "no", "yes");
+    else if (strcmp(name, "--touch") == 0)
+        opt->touch = choice(opt, value, "no", "yes");
     else if (strcmp(name, "--raw") == 0)
         opt->raw = choice(opt, value, "no", "yes");
     else if (strcmp(name, "--file") == 0)
@@ -192,6 +193,8 @@ static const struct mode *parse(struct options *opt, int argc, char **argv)
             refuse(opt, "no value after", argv[i]);
         parse_option(opt, argv[i], argv[i + 1]);
     }
+    if (opt->touch && opt->calls != CALLS_ROUND && opt->calls != CALLS_AHEAD)
+        refuse(opt, "--calls must be round or ahead with", "--touch yes");
     if (opt->ranks < mode->min_ranks)
         refuse(opt, "at least two ranks are needed (mpirun -n 2) for", opt->mode);
     return mode;

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 pub const PEER_NAMES: [&str; 3] = ["mpich", "openmpi", "impi"];
 
 /// What can be compared.
-pub const PART_NAMES: [&str; 20] = [
+pub const PART_NAMES: [&str; 21] = [
     "latency",
     "bandwidth",
     "barrier",
@@ -37,6 +37,7 @@ pub const PART_NAMES: [&str; 20] = [
     "alone",
     "late",
     "fresh",
+    "touched",
     "datatype",
     "rma",
     "files",

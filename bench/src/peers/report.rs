@@ -239,7 +239,7 @@ impl Report {
             ("datatype", "to contiguous") => "datatype: one way, gaps at the sender alone",
             ("datatype", _) => "datatype: one way, gaps at both ends",
             ("rma", operation) => rma_title(operation),
-            ("ahead" | "alone" | "late" | "fresh", mode) => mode,
+            ("ahead" | "alone" | "late" | "fresh" | "touched", mode) => mode,
             (part, _) => part,
         };
         outln!("\n{title}, {}", table::unit(&first.unit));
