@@ -145,52 +145,43 @@ static void prepare(enum kind kind, struct point *p)
         stamp(p->send, p->size, p->batch_no + opt->rank);
 }
 
-/* Bytes that this rank gives, and gets, in a call. */
-static size_t given_bytes(enum kind kind, const struct point *p, int root)
-{
-    size_t size = (size_t)p->size, all = size * (size_t)p->opt->ranks;
-    int is_root = root == p->opt->rank;
-    switch (kind) {
-    case BARRIER:
-        return 0;
-    case BCAST:
-        return is_root ? size : 0;
-    case SCATTER:
-        return is_root ? all : 0;
-    case ALLTOALL:
-    case REDUCE_SCATTER:
-        return all;
-    default:
-        return size;
-    }
-}
+/* Blocks of this rank in a call: those it gives, and those it gets. */
+struct blocks {
+    int given, got;
+};
 
-static size_t got_bytes(enum kind kind, const struct point *p, int root)
+static struct blocks blocks_of(enum kind kind, const struct options *opt, int root)
 {
-    size_t size = (size_t)p->size, all = size * (size_t)p->opt->ranks;
-    int is_root = root == p->opt->rank;
+    int all = opt->ranks, is_root = root == opt->rank;
     switch (kind) {
     case BARRIER:
-        return 0;
+        break;
     case BCAST:
-        return is_root ? 0 : size;
+        return (struct blocks){is_root, !is_root};
     case REDUCE:
-        return is_root ? size : 0;
+        return (struct blocks){1, is_root};
+    case ALLREDUCE:
+        return (struct blocks){1, 1};
     case GATHER:
-        return is_root ? all : 0;
+        return (struct blocks){1, is_root ? all : 0};
+    case SCATTER:
+        return (struct blocks){is_root ? all : 0, 1};
     case ALLGATHER:
     case ALLGATHERV:
+        return (struct blocks){1, all};
     case ALLTOALL:
-        return all;
-    default:
-        return size;
+        return (struct blocks){all, all};
+    case REDUCE_SCATTER:
+        return (struct blocks){all, 1};
     }
+    return (struct blocks){0, 0};
 }
 
 /* As a program that computes what it sends, and uses what it gets. */
 static void touching_call(enum kind kind, struct point *p, int root, MPI_Comm world)
 {
-    size_t bytes = given_bytes(kind, p, root);
+    struct blocks blocks = blocks_of(kind, p->opt, root);
+    size_t bytes = (size_t)(blocks.given * p->size);
     if (sums_up(kind))
         for (size_t i = 0; i < bytes / sizeof(double); i++)
             ((double *)p->send)[i] = (double)(p->batch_no % 1000);
@@ -199,7 +190,7 @@ static void touching_call(enum kind kind, struct point *p, int root, MPI_Comm wo
     if (bytes > 0)
         prepare(kind, p);
     call(kind, p, root, world);
-    read_all(p->recv, got_bytes(kind, p, root));
+    read_all(p->recv, (size_t)(blocks.got * p->size));
 }
 
 static uint64_t delays;

@@ -20,9 +20,6 @@ const CALLS: [&str; 4] = ["ahead", "alone", "late", "fresh"];
 const CALLED: [&str; 7] =
     ["bcast", "reduce", "gather", "scatter", "allreduce", "allgather", "alltoall"];
 
-/// Bytes of the messages, blocks and operands whose data change before each call and are used after it.
-const TOUCHED_SIZES: &str = "1024,16384,32768,65536,262144,1048576";
-
 /// A run that takes longer has failed.
 const LIMIT: Duration = Duration::from_secs(180);
 
@@ -146,7 +143,8 @@ pub fn steps(parts: &[String], ranks: &[u32], file: &Path, quick: bool) -> Vec<S
         }
     }
     // Where the sender's data change and the receiver reads them, what lies in whose cache differs.
-    let touched = format!("--touch yes {pace} --sizes {TOUCHED_SIZES}");
+    let sizes = if quick { "32768,262144" } else { "1024,16384,32768,65536,262144,1048576" };
+    let touched = format!("--touch yes {pace} --sizes {sizes}");
     all.push(("touched", 2, format!("latency {touched}")));
     for collective in CALLED {
         for &ranks in or_else(&RANKS_OF_CALLS) {

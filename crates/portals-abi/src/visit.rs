@@ -5,7 +5,7 @@ use crate::carrier::Buffer;
 use crate::process::{Process, try_lock};
 use core::ffi::{c_int, c_uint, c_void};
 use hpvm_abi::constants::MPI_Request;
-use hpvm_abi::models::{NOTHING, PORTALS, error_of};
+use hpvm_abi::models::{BLOCKS, LOOKS, NOTHING, PORTALS, error_of};
 use hpvm_model::models;
 
 /// A packet that has been copied.
@@ -54,10 +54,10 @@ impl<'a> Visitor<'a> {
     pub fn visit(mut self, requests: &[MPI_Request], blocks: bool) -> Visited {
         let context: *mut c_void = (&raw mut self).cast();
         let (all, count) = (requests.as_ptr(), requests.len());
+        let blocks = if blocks { BLOCKS } else { LOOKS };
         // SAFETY: `show` gets what it expects, which nobody else uses until the call is over; requests that nobody else tests while there
         // is a leader.
-        let shown =
-            unsafe { (models().visit)(PORTALS, show, context, all, count, c_int::from(blocks)) };
+        let shown = unsafe { (models().visit)(PORTALS, show, context, all, count, blocks) };
         let shown = usize::try_from(shown).unwrap_or_else(|_| match shown {
             NOTHING => 0,
             code => broken(error_of(code)),

@@ -42,6 +42,7 @@ mod models;
 mod mpi4py_hosts;
 mod network;
 mod ofi;
+mod peers;
 mod portals;
 mod pvm;
 mod pvm_fortran;
