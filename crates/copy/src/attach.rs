@@ -58,13 +58,35 @@ fn all(
     Ok(())
 }
 
-/// Whether reading another process's memory through the kernel is fast enough here to beat two
-/// copies through shared frames, which two processors do at the same time.
+/// What it costs here to read another process's memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Cost {
+    /// It is fast enough to beat two copies through shared frames, which two processors do at the same time.
+    pub pays: bool,
+    /// Nanoseconds for [`MEASURED_BYTES`] that lie in this processor's cache, at least 1.
+    pub cached_ns: u32,
+}
+
+/// Bytes of the read that is measured.
+pub const MEASURED_BYTES: usize = 64 * 1024;
+
+impl Cost {
+    /// Whether a read of `len` bytes that took `ns` was much slower than one of cached memory: the data lay in another processor's
+    /// cache, or in none.
+    pub fn is_slow(cached_ns: u32, len: usize, ns: u64) -> bool {
+        let cached_ns = u64::from(cached_ns);
+        let usual = cached_ns.saturating_mul(len as u64) / MEASURED_BYTES as u64;
+        // A quarter of the measured time for the part of the cost that does not depend on the length.
+        cached_ns != 0 && ns > usual.saturating_add(usual / 2 + cached_ns / 4)
+    }
+}
+
+/// What reading another process's memory through the kernel costs.
 ///
 /// Measured on ourselves, some 50 microseconds once: the kernel pays for the system call and for
 /// looking up every page, which on some virtual machines costs more than copying it.
-pub fn pays() -> bool {
-    const BYTES: usize = 64 * 1024;
+pub fn measure() -> Cost {
+    const BYTES: usize = MEASURED_BYTES;
     // Half a page apart within their pages: two blocks of `malloc` would be 16 bytes apart, where some
     // processors copy twenty times as slowly as anywhere else.
     const SKEW: usize = 2048;
@@ -87,12 +109,27 @@ pub fn pays() -> bool {
             unsafe { read(me, source.as_ptr().addr() as u64, target.as_mut_ptr(), BYTES) }.is_ok();
     });
     let copy_time = best(&mut || std::hint::black_box(&mut *target).copy_from_slice(source));
-    permitted && read_time < copy_time * 3
+    let cached_ns = read_time.as_nanos().clamp(1, u128::from(u32::MAX)) as u32;
+    Cost { pays: permitted && read_time < copy_time * 3, cached_ns }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn slow_is_half_as_much_again_as_cached_memory_takes() {
+        for (cached_ns, len, ns, slow) in [
+            (8000, MEASURED_BYTES, 14_000, false),
+            (8000, MEASURED_BYTES, 14_001, true),
+            (8000, 2 * MEASURED_BYTES, 26_001, true),
+            (8000, 0, 2000, false),
+            (0, MEASURED_BYTES, u64::MAX, false),
+            (u32::MAX, usize::MAX, u64::MAX, true),
+        ] {
+            assert_eq!(Cost::is_slow(cached_ns, len, ns), slow, "{cached_ns} {len} {ns}");
+        }
+    }
 
     #[test]
     fn own_memory_is_copied_both_ways_and_wild_addresses_are_refused() {

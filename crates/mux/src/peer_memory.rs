@@ -60,6 +60,10 @@ impl PeerMemory for Mux {
         unsafe { shm.read(peer, remote, local, len) }
     }
 
+    fn read_was_slow(&self) -> bool {
+        self.shm.read_was_slow()
+    }
+
     unsafe fn write(
         &mut self,
         dst: Rank,

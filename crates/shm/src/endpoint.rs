@@ -16,7 +16,7 @@ use crate::turns::Turns;
 use core::cell::OnceCell;
 use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering;
-use hpvm_copy::attach;
+use hpvm_copy::attach::{self, Cost};
 use hpvm_copy::slow_stores::SlowStores;
 use hpvm_sync::barrier;
 use hpvm_transport::{
@@ -37,6 +37,7 @@ use std::fs::File;
 use std::os::fd::RawFd;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::life::Lives;
 use crate::segment::{Mapping, OwnControl, SegmentError};
@@ -68,6 +69,8 @@ pub struct Shm {
     reads_permitted: bool,
     /// The user prefers reads of a peer's memory to two copies through frames, whatever was measured.
     reads_preferred: bool,
+    /// See [`PeerMemory::read_was_slow`].
+    read_was_slow: bool,
     /// The value of the doorbell while this rank sleeps: on its word or on a pipe.
     asleep: u32,
     /// For each rank the pipe by which it is woken, once it has been opened.
@@ -116,6 +119,7 @@ impl Shm {
             declares_ptracer,
             reads_permitted: true,
             reads_preferred: false,
+            read_was_slow: false,
             asleep: SLEEPS_ON_WORD,
             pipes: (0..ranks).map(|_| OnceCell::new()).collect(),
             own_regions: OwnRegions::default(),
@@ -215,12 +219,24 @@ impl Shm {
         // Relaxed, all three: a choice between two right ways, which orders nothing.
         let mut known = reads.load(Ordering::Relaxed);
         if known == 0 {
-            let measured = if attach::pays() { READS_PAY } else { READS_DO_NOT };
+            let cost = attach::measure();
+            let measured = if cost.pays { READS_PAY } else { READS_DO_NOT };
+            // Relaxed: as above.
+            self.mapping.header().cached_read_ns.store(cost.cached_ns, Ordering::Relaxed);
             // Relaxed: as above.
             let first = reads.compare_exchange(0, measured, Ordering::Relaxed, Ordering::Relaxed);
             known = first.err().unwrap_or(measured);
         }
         known == READS_PAY
+    }
+
+    /// Whether a read of `len` bytes that took `ns` was slow; never where the user prefers reads.
+    fn is_slow(&self, len: usize, ns: u64) -> bool {
+        if self.reads_preferred || !self.reads_pay() {
+            return false;
+        }
+        // Relaxed: as in `reads_pay`. 0 while another rank is between its two stores: then no read is slow.
+        Cost::is_slow(self.mapping.header().cached_read_ns.load(Ordering::Relaxed), len, ns)
     }
 
     /// Forbids reads of peers' memory (for tests, and for users whose system forbids them late).
@@ -536,6 +552,10 @@ impl PeerMemory for Shm {
         self.reads_permitted && src < self.size()
     }
 
+    fn read_was_slow(&self) -> bool {
+        self.read_was_slow
+    }
+
     unsafe fn read(
         &mut self,
         src: Rank,
@@ -544,9 +564,12 @@ impl PeerMemory for Shm {
         len: usize,
     ) -> Result<(), PeerMemoryError> {
         let pid = self.peer_process(src)?;
+        let start = Instant::now();
         // SAFETY: the caller promises that `local` is valid for `len` bytes.
         let result =
             unsafe { attach::read(pid, remote, local, len) }.map_err(PeerMemoryError::from);
+        let ns = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.read_was_slow = self.is_slow(len, ns);
         match result {
             Ok(()) => add(&self.counters_ref().peer_bytes_read, len as u64),
             Err(PeerMemoryError::NotPermitted) => {

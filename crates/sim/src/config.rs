@@ -52,6 +52,8 @@ pub struct Config {
     /// Rounds of [`Network::run`](crate::Network::run) for which a process is held back once it has read a
     /// peer's memory, up to so many: copying takes time, in which the others go on.
     pub read_rounds: u32,
+    /// Reads of a peer's memory in a hundred that are slow (`PeerMemory::read_was_slow`).
+    pub slow_reads_percent: u8,
     /// By how much each poll moves time on. With 0 only `step`, `advance` and `settle` do.
     pub poll_ticks: u64,
     /// The packets travel in datagrams through this weather, under the reliability protocol. Then
@@ -80,6 +82,7 @@ impl Config {
             fragment: Some(512),
             reads: Reads::Sometimes { refused_percent: 50 },
             read_rounds: 0,
+            slow_reads_percent: 0,
             poll_ticks: 1,
             weather: None,
         }
@@ -132,6 +135,8 @@ impl Config {
             },
             read_rounds: 0,
             poll_ticks: r.u64(0..=3),
+            // Last: what a seed drew before there were slow reads it still draws.
+            slow_reads_percent: *[0, 50, 100].get(r.usize(0..3)).unwrap_or(&0),
             weather: None,
         }
     }

@@ -30,6 +30,7 @@ pub struct SimTransport {
     coll_slots: Rc<AllCollSlots>,
     /// What others may read.
     lent: Vec<Vec<u128>>,
+    read_was_slow: bool,
 }
 
 impl SimTransport {
@@ -41,7 +42,8 @@ impl SimTransport {
         coll_slots: Rc<AllCollSlots>,
     ) -> SimTransport {
         let (counters, lent) = (Counters::default(), Vec::new());
-        SimTransport { state, rank, size, limits, counters, coll_slots, lent }
+        let read_was_slow = false;
+        SimTransport { state, rank, size, limits, counters, coll_slots, lent, read_was_slow }
     }
 }
 
@@ -220,10 +222,16 @@ impl PeerMemory for SimTransport {
         // SAFETY: `local` is valid for writes of `len` bytes (the caller's promise).
         unsafe { own_memory::read(remote, local, len)? };
         state.hold_back(self.rank);
+        let percent = state.config.slow_reads_percent;
+        self.read_was_slow = state.chance(percent);
         state.statistics.reads += 1;
         state.statistics.read_bytes += len as u64;
         counters::add(&self.counters.peer_bytes_read, len as u64);
         Ok(())
+    }
+
+    fn read_was_slow(&self) -> bool {
+        self.read_was_slow
     }
 
     unsafe fn write(

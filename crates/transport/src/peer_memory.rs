@@ -67,6 +67,11 @@ pub trait PeerMemory {
         Err(PeerMemoryError::NotPermitted)
     }
 
+    /// True when the last `read` from a peer on this host took much longer than one of memory in this processor's cache takes.
+    fn read_was_slow(&self) -> bool {
+        false
+    }
+
     /// Copies `len` bytes from `local` to `remote` in the memory of `dst`.
     ///
     /// # Safety

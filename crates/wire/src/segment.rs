@@ -64,6 +64,8 @@ pub struct Header {
     /// it, then `READS_PAY`, or `READS_DO_NOT` for good. All ranks obey, so that a sender that
     /// waits to be read from has a receiver that reads.
     pub reads: AtomicU32,
+    /// Nanoseconds that a read of 64 KiB in the reader's cache takes (`hpvm_copy::attach::Cost`); 0 until a rank has measured it.
+    pub cached_read_ns: AtomicU32,
     /// The least limit of processor time of any rank, stored as `u32::MAX` minus the number of processors; 0: no rank has a
     /// limit.
     pub quota: AtomicU32,
@@ -86,7 +88,7 @@ pub const SHARE_PROCESSORS: u32 = 2;
 /// "hpvmseg" and a layout letter.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"hpvmsegB");
 /// Raised with every change of a layout in this crate.
-pub const VERSION: u32 = 17;
+pub const VERSION: u32 = 18;
 /// State of a doorbell: its owner sleeps on the word itself (a futex).
 pub const SLEEPS_ON_WORD: u32 = 1;
 /// State of a doorbell: its owner sleeps on a pipe, because sockets may wake it as well.

@@ -120,6 +120,9 @@ impl<T: Transport> Process<T> {
             None => {
                 let facts = self.receive_facts(id, &transfer, want);
                 let method = select_receive(want, &facts, &self.thresholds);
+                if facts.read && method == ReceiveMethod::Packets {
+                    self.inbox.arrivals.fresh.theirs_came(transfer.src);
+                }
                 self.set_method(id, method);
                 transfer.method = Some(method);
                 method
@@ -167,6 +170,8 @@ impl<T: Transport> Process<T> {
             mapped,
             read,
             split: read && split_copy::is_possible(self, id),
+            fresh: self.inbox.arrivals.fresh.is_theirs(src)
+                && self.fm.transport().max_fragmented(src) != 0,
             rdma: transfer.exposed.is_some()
                 && !transfer.unreadable
                 && rdma_read::is_possible(self, id, src),

@@ -59,6 +59,9 @@ pub(super) unsafe fn start<T: Transport>(
     let fill = |at, out: &mut [u8], bypass| unsafe { pack_part(m, at as u64, out, bypass) };
     let sent = p.fm.send_fragments(dst, Some(first), rest, len as usize, fill).is_ok();
     p.fragmented += u64::from(sent);
+    if sent && len > p.thresholds.max_unasked_beside_read {
+        p.inbox.arrivals.fresh.ours_went(dst);
+    }
     sent
 }
 

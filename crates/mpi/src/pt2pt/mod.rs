@@ -12,6 +12,7 @@ pub(crate) mod cancel;
 pub(crate) mod direct_read;
 pub(crate) mod eager;
 pub(crate) mod fragments;
+pub(crate) mod fresh;
 pub(crate) mod inline;
 mod lost;
 pub(crate) mod mapped;
@@ -38,7 +39,7 @@ use hpvm_wire::counters::add;
 use select::{SendFacts, SendMethod, select_send};
 use std::sync::Arc;
 
-/// Incoming messages that are under way, by method.
+/// Incoming messages that are under way, by method, and what is known of how they come best.
 #[derive(Default)]
 pub(crate) struct Arrivals {
     /// The blocking receive that a thread polls for right now, which has no request.
@@ -47,6 +48,8 @@ pub(crate) struct Arrivals {
     pub fragments: Vec<fragments::Incomplete>,
     /// Split copies: messages that this process and their senders copy together.
     pub split: split_copy::SplitCopies,
+    /// Which peers' long messages are fresh, and to whom ours are.
+    pub fresh: fresh::Fresh,
 }
 
 /// The four send modes (MPI 5.0, section 3.4). Ready sends are standard sends.
@@ -199,7 +202,7 @@ impl<T: Transport> Process<T> {
             fragments,
             stream,
             rdma: stream && transport.has_rdma(dst),
-            read: unasked && self.receiver_reads(m, dst),
+            read: unasked && !self.inbox.arrivals.fresh.is_ours(dst) && self.receiver_reads(m, dst),
             ..known
         }
     }

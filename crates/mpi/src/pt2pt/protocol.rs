@@ -8,7 +8,7 @@
 //! | `RTS` | envelope | [`Rts`], then the message if `aux` is `WITH_DATA`, or what a card needs to read it if `aux` is `EXPOSED` | a message is ready |
 //! | `CTS` | sender's request | receiver's request | send it in `DATA` packets, or as a stream if `aux` is `AS_STREAM` |
 //! | `DATA` | receiver's request | the next bytes | |
-//! | `FIN` | sender's request | | the receiver has it all |
+//! | `FIN` | sender's request | | the receiver has it all; `aux` is `READ_FAST` or `READ_SLOW` if it has read it out of the sender's memory |
 //! | `XOFF`, `XON` | a number | | too many unexpected messages are kept: announce every message; that is over |
 //! | `SPLIT_REQUEST` | sender's request | [`SplitRequest`] | the receiver reads the message from its beginning; the sender may write it from its end |
 //! | `SPLIT_DONE` | receiver's request | a range of parts that the sender could not write: first and end, 4 bytes each; 0: none | the sender has written the last part that was missing, or could not write these |
@@ -50,6 +50,10 @@ pub const WITH_DATA: u16 = 1;
 pub const EXPOSED: u16 = 2;
 /// `aux` of a CTS that asks for a stream.
 pub const AS_STREAM: u16 = 1;
+/// `aux` of a FIN: the receiver has read the message out of the sender's memory, as fast as out of its own cache, or slower
+/// ([`super::fresh`]).
+pub const READ_FAST: u16 = 1;
+pub const READ_SLOW: u16 = 2;
 /// `aux` of a CANCEL_ANSWER that says that the message will not be received.
 pub const FORGOTTEN: u16 = 1;
 

@@ -16,8 +16,9 @@ use crate::engine::process::Process;
 use crate::engine::requests::{Operation, ReqId, Transfer};
 use crate::error::{Class, Error};
 use crate::pt2pt::protocol::{
-    self, AS_STREAM, CTS, EXPOSED, EXPOSED_BYTES, FIN, RTS, Rts, WITH_DATA,
+    self, AS_STREAM, CTS, EXPOSED, EXPOSED_BYTES, FIN, READ_FAST, READ_SLOW, RTS, Rts, WITH_DATA,
 };
+use crate::pt2pt::select::ReceiveMethod;
 use hpvm_fm::{Head, PeerMemoryError, Rank, Stall, Transport};
 
 /// Announces the message of send `id`. The RTS carries the message itself if `with_data`. If a card reads from this process, it
@@ -68,7 +69,7 @@ pub(crate) fn on_packet(inbox: &mut Inbox, src: Rank, head: Head, data: &[u8]) {
     match head.handler {
         RTS => on_rts(inbox, src, head, data),
         CTS => on_cts(inbox, src, head, data),
-        _ => on_fin(inbox, src, head.imm),
+        _ => on_fin(inbox, src, head),
     }
 }
 
@@ -166,12 +167,16 @@ fn on_cts(inbox: &mut Inbox, src: Rank, head: Head, data: &[u8]) {
 }
 
 /// FIN: the receiver has our message, so the send is complete.
-fn on_fin(inbox: &mut Inbox, src: Rank, ours: u64) {
+fn on_fin(inbox: &mut Inbox, src: Rank, head: Head) {
+    let ours = head.imm;
     let id = ReqId::from_number(ours);
     match inbox.requests.get_mut(id).map(|r| &mut r.op) {
         Some(Operation::Send(s)) if s.dst == src && !s.streaming => {
             inbox.withdraw_offer(id);
             inbox.complete(id);
+            if let READ_FAST | READ_SLOW = head.aux {
+                inbox.arrivals.fresh.told(src, head.aux == READ_SLOW);
+            }
         }
         _ => inbox.violate(src, format!("a FIN for request {ours:#x}, which is not its own")),
     }
@@ -187,7 +192,14 @@ pub(crate) fn send_cts<T: Transport>(p: &mut Process<T>, id: ReqId, transfer: &T
 /// The message of receive `id` is in its buffer, as far as it fits: tells the sender, and completes the
 /// receive.
 pub(crate) fn finish<T: Transport>(p: &mut Process<T>, id: ReqId, transfer: &Transfer) {
-    p.send_control(transfer.src, Head::single(FIN, transfer.request), 0);
+    finish_read(p, id, transfer, 0);
+}
+
+/// The same, with what the FIN says of how the message was read.
+fn finish_read<T: Transport>(p: &mut Process<T>, id: ReqId, transfer: &Transfer, aux: u16) {
+    let mut fin = Head::single(FIN, transfer.request);
+    fin.aux = aux;
+    p.send_control(transfer.src, fin, 0);
     p.inbox.finish_receive(id, transfer.len);
 }
 
@@ -200,7 +212,10 @@ pub(super) fn after_read<T: Transport>(
     outcome: Result<(), PeerMemoryError>,
 ) {
     match outcome {
-        Ok(()) => finish(p, id, transfer),
+        Ok(()) => {
+            let said = judge_read(p, transfer, want);
+            finish_read(p, id, transfer, said);
+        }
         Err(PeerMemoryError::NotPermitted) => {
             // The transfer begins again, and another method is chosen for it.
             if let Some(transfer) = p.inbox.transfer_mut(id) {
@@ -216,6 +231,16 @@ pub(super) fn after_read<T: Transport>(
             p.inbox.fail(id, unreadable(transfer.src, want, errno));
         }
     }
+}
+
+/// What the FIN says of how `want` bytes of a message were read, which is noted here, too; 0 where nothing follows from it.
+fn judge_read<T: Transport>(p: &mut Process<T>, transfer: &Transfer, want: u64) -> u16 {
+    if transfer.method != Some(ReceiveMethod::DirectRead) || want > p.thresholds.max_packets_fresh {
+        return 0;
+    }
+    let slow = p.fm.transport().read_was_slow();
+    p.inbox.arrivals.fresh.read(transfer.src, slow);
+    if slow { READ_SLOW } else { READ_FAST }
 }
 
 /// The error when `bytes` bytes in the memory of `process` could not be read.

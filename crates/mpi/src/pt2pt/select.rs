@@ -76,6 +76,9 @@ thresholds! {
     /// Shortest message that sender and receiver copy together, from both ends. Below it the question to the
     /// sender costs more than its help brings, and what the sender copies ends up in the sender's cache.
     min_split_copy, "min-split-copy", 512 * KIB, u64::MAX;
+    /// Longest message that comes in packets where it could be read, because its sender has written it shortly before: two copies that
+    /// overlap take less time than one read out of another processor's cache.
+    max_packets_fresh, "max-packets-fresh", 512 * KIB - 1, u64::MAX;
     /// Most bytes of long messages that one progress step copies; meanwhile no other thread gets the engine.
     /// Copying a MiB takes about 100 µs, beside which the cost of a step does not count.
     max_step, "max-step", 1024 * KIB, u64::MAX;
@@ -157,6 +160,9 @@ pub struct ReceiveFacts {
     /// The sender may write into the receive buffer meanwhile: the buffer is one run of memory, ranks do not
     /// share processors, and this process has no long message of its own for others to read.
     pub split: bool,
+    /// Both ranks have a processor, and the sender has written its last messages shortly before, by the time that reading them took
+    /// ([`super::fresh`]).
+    pub fresh: bool,
     /// The sender has exposed the message to a card of this host, and the receive buffer is one run of memory.
     pub rdma: bool,
     /// The transport has streams for a message of this length from this peer.
@@ -196,7 +202,10 @@ pub fn select_receive(want: u64, facts: &ReceiveFacts, t: &Thresholds) -> Receiv
             ReceiveFacts { stream: true, .. } => ReceiveMethod::Stream,
             _ => ReceiveMethod::Packets,
         }
-    } else if want >= t.min_split_copy && facts.split {
+    } else if facts.fresh && want > t.max_unasked && want <= t.max_packets_fresh {
+        // A shorter one has been announced to find out anew, or because it must be.
+        ReceiveMethod::Packets
+    } else if facts.split && want >= t.min_split_copy {
         ReceiveMethod::SplitCopy
     } else {
         ReceiveMethod::DirectRead

@@ -107,3 +107,43 @@ fn nobody_needs_a_word_to_somebody_who_has_ended() {
     let sent = unsafe { b.send(out, 0, comm.context(Channel::User), 5, Mode::Standard, None) };
     assert!(matches!(sent, Started::Pending(_)) && b.owes_packets());
 }
+
+/// How many of `messages` of `len` bytes, one at a time, rank 1 reads out of rank 0's memory, if so many reads in a hundred are slow.
+fn reads_of(len: usize, messages: u64, slow_reads_percent: u8) -> u64 {
+    let network =
+        Network::new(Config { fragment: Some(3000), slow_reads_percent, ..Config::calm(2) });
+    let (mut a, mut b) = (Process::new(network.endpoint(0)), Process::new(network.endpoint(1)));
+    let world = [a.world().clone(), b.world().clone()];
+    for message in 0..messages {
+        let bytes = vec![message as u8; len];
+        let sent = send(&mut a, &world[0], &bytes, Mode::Standard);
+        network.settle();
+        let mut buffer = vec![!message as u8; len];
+        let came = recv(&mut b, &world[1], &mut buffer).unwrap();
+        for _ in 0..3 {
+            b.progress().unwrap();
+            network.settle();
+            a.progress().unwrap();
+            network.settle();
+        }
+        if let Received::Pending(id) = came {
+            assert!(b.take_outcome(id).is_some());
+        }
+        assert!(sent.is_none_or(|id| a.take_outcome(id).is_some()));
+        assert_eq!(buffer, bytes);
+    }
+    network.statistics().reads
+}
+
+#[test]
+fn messages_whose_reads_are_slow_are_copied_twice_but_for_two_in_so_many() {
+    for len in [20_000, 64 << 10, 100_000] {
+        assert_eq!(reads_of(len, 200, 0), 200);
+        // Two to find out, and two more behind each 128 that nobody reads.
+        for (messages, reads) in [(1, 1), (2, 2), (130, 2), (131, 3), (260, 4), (261, 5)] {
+            assert_eq!(reads_of(len, messages, 100), reads, "{messages} messages of {len} bytes");
+        }
+    }
+    // Longer ones are copied by both sides.
+    assert_eq!(reads_of(512 << 10, 20, 0), reads_of(512 << 10, 20, 100));
+}

@@ -19,12 +19,13 @@ const FETCH: ReceiveFacts = ReceiveFacts {
     mapped: false,
     read: true,
     split: true,
+    fresh: false,
     rdma: false,
     stream: false,
 };
 
 /// Where a peer can be, as the columns of the table in ARCHITECTURE.md.
-fn columns() -> [(&'static str, SendFacts, ReceiveFacts); 5] {
+fn columns() -> [(&'static str, SendFacts, ReceiveFacts); 6] {
     let no_read = SendFacts { read: false, ..NEAR };
     let fetch_no_read = ReceiveFacts { read: false, split: false, ..FETCH };
     let oversubscribed = SendFacts { fragments: 0, ..NEAR };
@@ -34,6 +35,7 @@ fn columns() -> [(&'static str, SendFacts, ReceiveFacts); 5] {
     let fetch_far = ReceiveFacts { stream: true, ..fetch_no_read };
     [
         ("same host", NEAR, FETCH),
+        ("same host, fresh", no_read, ReceiveFacts { fresh: true, ..FETCH }),
         ("same host, memory not readable", no_read, fetch_no_read),
         ("same host, oversubscribed", oversubscribed, fetch_oversubscribed),
         ("other host", far, fetch_far),
@@ -73,7 +75,7 @@ fn table() -> String {
     ];
     let mut text = String::from("| length |");
     columns().iter().for_each(|(name, ..)| text += &format!(" {name} |"));
-    text += "\n|---|---|---|---|---|---|\n";
+    text += "\n|---|---|---|---|---|---|---|\n";
     let row = |name: &str, len: u64, shortest: u64| {
         let cells: Vec<_> = columns()
             .iter()

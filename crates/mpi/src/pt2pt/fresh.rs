@@ -1,0 +1,122 @@
+//! Whether a peer's long messages are fresh: written by the peer shortly before it sends them, so that they lie in its processor's
+//! cache, as those of programs do that compute what they send. Then two copies that overlap take less time than one read of all.
+//!
+//! The receiver finds out by the time of its reads, and says so in the FIN. After some slow reads in a row it asks for the peer's messages
+//! in packets, and the peer sends those of some length in fragments, unasked. Now and then a few are read again, to find out anew.
+
+use hpvm_fm::Rank;
+use std::collections::BTreeMap;
+
+/// Slow reads in a row that make a peer's messages count as fresh. One is not enough: a buffer's first read is slow, also where its owner
+/// never writes it again, and so is its first read after it has gone in fragments, which leave it out of the receiver's cache.
+const IN_A_ROW: u8 = 2;
+/// Messages in fragments before the next `IN_A_ROW` are announced: the slow ones of them then cost 1 to 2 % of the time.
+const UNREAD: u8 = 128;
+
+/// What is known of the peers whose memory is read.
+#[derive(Debug, Default)]
+pub(crate) struct Fresh(BTreeMap<Rank, Peer>);
+
+#[derive(Debug, Default)]
+struct Peer {
+    /// Their messages, by our reads, and ours, by what they have told of theirs.
+    theirs: Messages,
+    ours: Messages,
+}
+
+/// The long messages of one direction.
+#[derive(Debug, Default)]
+struct Messages {
+    /// Reads in a row that were slow.
+    slow: u8,
+    /// Messages that need not be read.
+    unread: u8,
+}
+
+impl Messages {
+    fn read(&mut self, slow: bool) {
+        self.slow = if slow { self.slow + 1 } else { 0 };
+        if self.slow == IN_A_ROW {
+            *self = Messages { slow: 0, unread: UNREAD };
+        }
+    }
+
+    fn went_unread(&mut self) {
+        self.unread = self.unread.saturating_sub(1);
+    }
+}
+
+impl Fresh {
+    /// A read of a message of `peer` was slow, or it was not.
+    pub fn read(&mut self, peer: Rank, slow: bool) {
+        self.0.entry(peer).or_default().theirs.read(slow);
+    }
+
+    /// Whether the next message of `peer` comes faster in fragments.
+    pub fn is_theirs(&self, peer: Rank) -> bool {
+        self.0.get(&peer).is_some_and(|peer| peer.theirs.unread != 0)
+    }
+
+    /// Such a message comes so.
+    pub fn theirs_came(&mut self, peer: Rank) {
+        self.0.entry(peer).or_default().theirs.went_unread();
+    }
+
+    /// `peer` has told of its read of a message of ours.
+    pub fn told(&mut self, peer: Rank, slow: bool) {
+        self.0.entry(peer).or_default().ours.read(slow);
+    }
+
+    /// Whether the next message to `peer` goes faster in fragments.
+    pub fn is_ours(&self, peer: Rank) -> bool {
+        self.0.get(&peer).is_some_and(|peer| peer.ours.unread != 0)
+    }
+
+    /// Such a message has gone so.
+    pub fn ours_went(&mut self, peer: Rank) {
+        if let Some(peer) = self.0.get_mut(&peer) {
+            peer.ours.went_unread();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_slow_reads_in_a_row_make_messages_fresh_for_a_while() {
+        let mut fresh = Fresh::default();
+        for slow in [true, false, true, false] {
+            fresh.read(3, slow);
+            assert!(!fresh.is_theirs(3));
+        }
+        for _ in 0..3 {
+            fresh.read(3, true);
+            assert!(!fresh.is_theirs(3));
+            fresh.read(3, true);
+            for _ in 0..UNREAD {
+                assert!(fresh.is_theirs(3) && !fresh.is_theirs(4) && !fresh.is_ours(3));
+                fresh.theirs_came(3);
+            }
+            assert!(!fresh.is_theirs(3));
+        }
+    }
+
+    #[test]
+    fn a_sender_does_what_it_is_told_of_reads() {
+        let mut fresh = Fresh::default();
+        fresh.ours_went(1);
+        for slow in [true, false, true, true] {
+            assert!(!fresh.is_ours(1));
+            fresh.told(1, slow);
+        }
+        for _ in 0..UNREAD {
+            assert!(fresh.is_ours(1) && !fresh.is_ours(2) && !fresh.is_theirs(1));
+            fresh.ours_went(1);
+        }
+        fresh.told(1, true);
+        fresh.told(1, false);
+        assert!(!fresh.is_ours(1));
+    }
+}
