@@ -3,15 +3,20 @@
 //!
 //! The receiver finds out by the time of its reads, and says so in the FIN. After some slow reads in a row it asks for the peer's messages
 //! in packets, and the peer sends those of some length in fragments, unasked. Now and then a few are read again, to find out anew.
+//!
+//! Only a read of memory that has been read shortly before tells anything: a first read is slow, also where the owner never writes that
+//! memory again, and so is the first one after the message has gone in fragments, which leave it out of the receiver's cache. And a peer with
+//! more buffers than are remembered has more messages on their way than frames in the cache, where two copies take longer than one.
 
 use hpvm_fm::Rank;
 use std::collections::BTreeMap;
 
-/// Slow reads in a row that make a peer's messages count as fresh. One is not enough: a buffer's first read is slow, also where its owner
-/// never writes it again, and so is its first read after it has gone in fragments, which leave it out of the receiver's cache.
+/// Slow reads in a row that make a peer's messages count as fresh; a single one may have been disturbed.
 const IN_A_ROW: u8 = 2;
-/// Messages in fragments before the next `IN_A_ROW` are announced: the slow ones of them then cost 1 to 2 % of the time.
+/// Messages that are copied twice before some are read again: the slow ones of these then cost 1 to 5 % of the time.
 const UNREAD: u8 = 128;
+/// Addresses of a peer's messages that are remembered.
+const REMEMBERED: usize = 8;
 
 /// What is known of the peers whose memory is read.
 #[derive(Debug, Default)]
@@ -22,6 +27,9 @@ struct Peer {
     /// Their messages, by our reads, and ours, by what they have told of theirs.
     theirs: Messages,
     ours: Messages,
+    /// Where the messages lay that were read last; 0: nowhere.
+    addresses: [u64; REMEMBERED],
+    oldest: u8,
 }
 
 /// The long messages of one direction.
@@ -34,11 +42,14 @@ struct Messages {
 }
 
 impl Messages {
-    fn read(&mut self, slow: bool) {
+    /// A read was slow, or it was not. True: the next messages are not to be read.
+    fn read(&mut self, slow: bool) -> bool {
         self.slow = if slow { self.slow + 1 } else { 0 };
-        if self.slow == IN_A_ROW {
+        let are_fresh = self.slow == IN_A_ROW;
+        if are_fresh {
             *self = Messages { slow: 0, unread: UNREAD };
         }
+        are_fresh
     }
 
     fn went_unread(&mut self) {
@@ -47,9 +58,17 @@ impl Messages {
 }
 
 impl Fresh {
-    /// A read of a message of `peer` was slow, or it was not.
-    pub fn read(&mut self, peer: Rank, slow: bool) {
-        self.0.entry(peer).or_default().theirs.read(slow);
+    /// A read of a message of `peer`, which lay at `address`, was slow, or it was not. False: that tells nothing.
+    pub fn read(&mut self, peer: Rank, address: u64, slow: bool) -> bool {
+        let peer = self.0.entry(peer).or_default();
+        let tells = peer.addresses.contains(&address);
+        if !tells {
+            peer.addresses[peer.oldest as usize] = address;
+            peer.oldest = (peer.oldest + 1) % REMEMBERED as u8;
+        } else if peer.theirs.read(slow) {
+            peer.addresses = [0; REMEMBERED];
+        }
+        tells
     }
 
     /// Whether the next message of `peer` comes faster in fragments.
@@ -87,20 +106,34 @@ mod tests {
     #[test]
     fn two_slow_reads_in_a_row_make_messages_fresh_for_a_while() {
         let mut fresh = Fresh::default();
+        assert!(!fresh.read(3, 1 << 20, true));
         for slow in [true, false, true, false] {
-            fresh.read(3, slow);
-            assert!(!fresh.is_theirs(3));
+            assert!(fresh.read(3, 1 << 20, slow) && !fresh.is_theirs(3));
         }
-        for _ in 0..3 {
-            fresh.read(3, true);
+        for turn in 0..3 {
+            assert_eq!(fresh.read(3, 1 << 20, true), turn == 0);
             assert!(!fresh.is_theirs(3));
-            fresh.read(3, true);
+            assert!(fresh.read(3, 1 << 20, true));
+            assert_eq!(fresh.is_theirs(3), turn == 0);
+            if turn != 0 {
+                assert!(fresh.read(3, 1 << 20, true));
+            }
             for _ in 0..UNREAD {
                 assert!(fresh.is_theirs(3) && !fresh.is_theirs(4) && !fresh.is_ours(3));
                 fresh.theirs_came(3);
             }
             assert!(!fresh.is_theirs(3));
         }
+    }
+
+    #[test]
+    fn as_many_buffers_as_are_remembered_tell_and_more_tell_nothing() {
+        let mut fresh = Fresh::default();
+        let buffers = REMEMBERED as u64;
+        let mut read = |address| fresh.read(0, address, false);
+        assert!((1..=buffers).all(|address| !read(address)));
+        assert!((1..=buffers).all(&mut read));
+        assert!((0..100).all(|message| !read(100 + message % (buffers + 1))));
     }
 
     #[test]

@@ -239,8 +239,11 @@ fn judge_read<T: Transport>(p: &mut Process<T>, transfer: &Transfer, want: u64) 
         return 0;
     }
     let slow = p.fm.transport().read_was_slow();
-    p.inbox.arrivals.fresh.read(transfer.src, slow);
-    if slow { READ_SLOW } else { READ_FAST }
+    match p.inbox.arrivals.fresh.read(transfer.src, transfer.address, slow) {
+        true if slow => READ_SLOW,
+        true => READ_FAST,
+        false => 0,
+    }
 }
 
 /// The error when `bytes` bytes in the memory of `process` could not be read.
