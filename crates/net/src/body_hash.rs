@@ -72,8 +72,10 @@ impl BodyHash {
     fn portable(&self, blocks: &[[u8; BLOCK]], last: Option<&[u8; BLOCK]>) -> Digest {
         let mut sums = [0; 2];
         for (block, key) in blocks.iter().chain(last).zip(self.keys()) {
-            let words = block.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
-            let words: Vec<u64> = words.collect();
+            let mut words = [0; WORDS_IN_BLOCK];
+            for (word, bytes) in words.iter_mut().zip(block.as_chunks::<8>().0) {
+                *word = u64::from_le_bytes(*bytes);
+            }
             for (at, pair) in words.as_chunks::<2>().0.iter().enumerate() {
                 for (pass, sum) in sums.iter_mut().enumerate() {
                     let key = &key[2 * at + SHIFT * pass..];
