@@ -3,6 +3,7 @@
 
 use crate::address::Address;
 use crate::auth::{DirectionKey, JobKey};
+use crate::body_hash::BodyHash;
 use crate::card::{Card, is_link_local};
 use crate::interfaces::Interface;
 use crate::ofi::{Fabric, Way, Ways};
@@ -75,6 +76,7 @@ pub struct Tally {
 pub struct Datagrams {
     rank: u32,
     key: JobKey,
+    hash: Box<BodyHash>,
     job: u32,
     pub socket: Socket,
     /// Most datagrams take this way, where there is one.
@@ -119,6 +121,7 @@ impl Datagrams {
         Datagrams {
             rank,
             job: key.job(),
+            hash: key.body_hash(),
             key,
             socket,
             past_kernel,
@@ -183,7 +186,7 @@ impl Datagrams {
         let (job, src, number) = (self.job, self.rank, self.number);
         let (kind, len) = (Kind::Data, body.len() as u16);
         let signed = Envelope { job, kind, src, dst: rank, number, len }.bytes();
-        let mac = self.peers[index].outward.mac(&signed, body);
+        let mac = self.peers[index].outward.mac(&self.hash, &signed, body);
         self.outbox.add(rank, &path, &signed, &mac, body);
         self.tally.sent += 1;
         Sent::Taken
@@ -310,8 +313,8 @@ impl Datagrams {
         // A stranger can't make us remember anything: nothing is recorded before the MAC is checked.
         let known = self.index[src as usize];
         let right = match known {
-            0 => self.key.direction(src, dst).verify(signed, body, mac),
-            index => self.peers[index as usize - 1].inward.verify(signed, body, mac),
+            0 => self.key.direction(src, dst).verify(&self.hash, signed, body, mac),
+            index => self.peers[index as usize - 1].inward.verify(&self.hash, signed, body, mac),
         };
         if !right {
             return self.stranger();
@@ -427,7 +430,7 @@ impl Datagrams {
         let (job, src, dst, number) = (self.job, self.rank, peer.rank, self.number);
         let len = body.len() as u16;
         let signed = Envelope { job, kind, src, dst, number, len }.bytes();
-        let mac = peer.outward.mac(&signed, body);
+        let mac = peer.outward.mac(&self.hash, &signed, body);
         [&signed[..], &mac, body].concat()
     }
 

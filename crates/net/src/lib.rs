@@ -2,12 +2,13 @@
 //!
 //! Small messages travel as datagrams of one UDP socket per process. The protocol that makes them
 //! reliable is `hpvm-reliable`; here are the sockets (`socket`, `outbox`), the MAC that every
-//! datagram carries (`auth`), who may be reached where (`interfaces`, `card`, `search`, `datagrams`),
+//! datagram carries (`auth`, `body_hash`), who may be reached where (`interfaces`, `card`, `search`, `datagrams`),
 //! and whether silent peers live (`watch`, `ping`). `hpvm-mux` makes a transport of [`Net`] and
 //! shared memory. docs/network.md is the user's view.
 
 mod address;
 mod auth;
+mod body_hash;
 mod bulk;
 mod card;
 mod datagrams;
