@@ -29,11 +29,12 @@ struct hpvm_bsp_tip {
 };
 enum { HPVM_BSP_PUT, HPVM_BSP_HPPUT, HPVM_BSP_GET, HPVM_BSP_MESSAGE = 4 };
 
-/* Messages that lie one behind the other: how many, from one to the next, and the first. */
+/* Messages that lie one behind the other. One number moves, since each call waits for what the one before has written. */
 struct hpvm_bsp_queue {
-    unsigned long left, stride;
-    char *tag, *payload;
-    unsigned long bytes; /* of each payload */
+    char *payload, *end; /* of the first one, and where that of the last one's successor would be: then there is none */
+    unsigned long stride;
+    unsigned long distance; /* from a tag to its payload */
+    unsigned long bytes;    /* of each payload */
 };
 
 struct hpvm_bsp_lines {
@@ -269,13 +270,15 @@ HPVM_BSP_HERE void bsp_send(int pid, const void *tag, const void *payload, int p
 HPVM_BSP_HERE int bsp_hpmove(void **tag_ptr, void **payload_ptr)
 {
     struct hpvm_bsp_queue *queue = hpvm_bsp_lines->queue;
-    if (!queue || queue->left == 0 || !tag_ptr || !payload_ptr)
+    char *payload;
+    if (!queue || !tag_ptr || !payload_ptr)
         return hpvm_bsp_call_hpmove(tag_ptr, payload_ptr);
-    queue->left--;
-    *tag_ptr = queue->tag;
-    *payload_ptr = queue->payload;
-    queue->tag += queue->stride;
-    queue->payload += queue->stride;
+    payload = queue->payload;
+    if (payload == queue->end)
+        return hpvm_bsp_call_hpmove(tag_ptr, payload_ptr);
+    queue->payload = payload + queue->stride;
+    *payload_ptr = payload;
+    *tag_ptr = payload - queue->distance;
     return (int)queue->bytes;
 }
 
