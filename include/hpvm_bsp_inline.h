@@ -19,13 +19,12 @@ extern "C" {
 struct hpvm_bsp_tip {
     unsigned long rows[4][4]; /* in a row: process and offset that go on, for each way and length; else no process */
     const void *base;         /* the block */
-    char *origin;             /* in a row: where the bytes of offset 0 would be; gets apart: where the next address goes */
+    char *origin;             /* in a row: where the bytes of offset 0 would be; gets apart: their addresses go to origin + 2 place */
     char *place;              /* not in a row: where the next access goes, and the last place that has room */
     const char *limit;
     unsigned end;             /* in a row: the first offset that is too far */
     unsigned reach, entry, row;
-    unsigned long alike;      /* way and length of what may be added; 0: nothing */
-    unsigned process;
+    unsigned long alike;      /* way, length and process of what may be added; 0: nothing */
 };
 enum { HPVM_BSP_PUT, HPVM_BSP_HPPUT, HPVM_BSP_GET, HPVM_BSP_MESSAGE = 4 };
 
@@ -51,8 +50,8 @@ static const struct hpvm_bsp_lines hpvm_bsp_no_lines HPVM_BSP_UNUSED = {0, 0, 0,
 static const struct hpvm_bsp_lines *hpvm_bsp_lines HPVM_BSP_UNUSED = &hpvm_bsp_no_lines;
 static struct hpvm_bsp_tip hpvm_bsp_no_tip HPVM_BSP_UNUSED = {
     {{~0UL, ~0UL, ~0UL, ~0UL}, {~0UL, ~0UL, ~0UL, ~0UL}, {~0UL, ~0UL, ~0UL, ~0UL}, {~0UL, ~0UL, ~0UL, ~0UL}},
-    &hpvm_bsp_no_tip, 0, 0, 0, 0, 0, 0, 0, 0, 0};
-/* That of the last row. Tips stay where they are until the program ends. */
+    &hpvm_bsp_no_tip, 0, 0, 0, 0, 0, 0, 0, 0};
+/* That of the last access. Tips stay where they are until the program ends. */
 static struct hpvm_bsp_tip *hpvm_bsp_last HPVM_BSP_UNUSED = &hpvm_bsp_no_tip;
 
 /* The library's functions by other names. */
@@ -115,16 +114,28 @@ HPVM_BSP_INLINE unsigned hpvm_bsp_size(unsigned bytes)
 {
     return bytes == 4 ? 0 : bytes == 8 ? 1 : bytes == 16 ? 2 : 3;
 }
-HPVM_BSP_INLINE int hpvm_bsp_alike(const struct hpvm_bsp_tip *tip, unsigned way, unsigned bytes)
+HPVM_BSP_INLINE int hpvm_bsp_alike(const struct hpvm_bsp_tip *tip, unsigned way, unsigned bytes, int pid)
 {
-    return HPVM_BSP_LIKELY(tip->alike == ((way + 1UL) << 32 | bytes));
+    return HPVM_BSP_LIKELY(tip->alike == (((way + 1UL) << 29 | bytes) << 32 | (unsigned)pid));
+}
+/* The tip of a process that is not the last one's, if the access may be added to it. */
+HPVM_BSP_INLINE struct hpvm_bsp_tip *hpvm_bsp_other(unsigned way, unsigned bytes, int pid)
+{
+    struct hpvm_bsp_tip *tip;
+    if (!hpvm_bsp_has_tip(pid))
+        return 0;
+    tip = hpvm_bsp_tip_of(pid);
+    if (!hpvm_bsp_alike(tip, way, bytes, pid))
+        return 0;
+    hpvm_bsp_last = tip;
+    return tip;
 }
 /* A put with an offset of its own. */
-HPVM_BSP_INLINE int hpvm_bsp_put_apart(struct hpvm_bsp_tip *tip, unsigned way, const void *src, const void *dst,
+HPVM_BSP_INLINE int hpvm_bsp_put_apart(struct hpvm_bsp_tip *tip, const void *src, const void *dst,
                                        unsigned offset, unsigned bytes)
 {
     char *place = tip->place;
-    if (!hpvm_bsp_alike(tip, way, bytes) || tip->base != dst || place > tip->limit || offset > tip->reach || !src)
+    if (tip->base != dst || place > tip->limit || offset > tip->reach || !src)
         return 0;
     __builtin_memcpy(place, &offset, 4);
     __builtin_memcpy(place + 4, src, bytes);
@@ -137,12 +148,10 @@ HPVM_BSP_INLINE int hpvm_bsp_put_again(int pid, const void *src, const void *dst
     unsigned long next = hpvm_bsp_next(pid, offset);
     unsigned size = hpvm_bsp_size(bytes);
     if (!HPVM_BSP_LIKELY(tip->rows[HPVM_BSP_PUT][size] == next)) {
-        if (!hpvm_bsp_has_tip(pid))
+        if (!hpvm_bsp_alike(tip, HPVM_BSP_PUT, bytes, pid) && !(tip = hpvm_bsp_other(HPVM_BSP_PUT, bytes, pid)))
             return 0;
-        tip = hpvm_bsp_tip_of(pid);
         if (tip->rows[HPVM_BSP_PUT][size] != next)
-            return hpvm_bsp_put_apart(tip, HPVM_BSP_PUT, src, dst, offset, bytes);
-        hpvm_bsp_last = tip;
+            return hpvm_bsp_put_apart(tip, src, dst, offset, bytes);
     }
     if (!HPVM_BSP_LIKELY(tip->base == dst) || !HPVM_BSP_LIKELY(offset < tip->end) || !HPVM_BSP_LIKELY(src != 0))
         return 0;
@@ -166,12 +175,10 @@ HPVM_BSP_INLINE int hpvm_bsp_hpput_again(int pid, const void *src, const void *d
     unsigned long next = hpvm_bsp_next(pid, offset);
     unsigned size = hpvm_bsp_size(bytes);
     if (!HPVM_BSP_LIKELY(tip->rows[HPVM_BSP_HPPUT][size] == next)) {
-        if (!hpvm_bsp_has_tip(pid))
+        if (!hpvm_bsp_alike(tip, HPVM_BSP_HPPUT, bytes, pid) && !(tip = hpvm_bsp_other(HPVM_BSP_HPPUT, bytes, pid)))
             return 0;
-        tip = hpvm_bsp_tip_of(pid);
         if (tip->rows[HPVM_BSP_HPPUT][size] != next)
-            return hpvm_bsp_put_apart(tip, HPVM_BSP_HPPUT, src, dst, offset, bytes);
-        hpvm_bsp_last = tip;
+            return hpvm_bsp_put_apart(tip, src, dst, offset, bytes);
     }
     return hpvm_bsp_row_goes_on(tip, HPVM_BSP_HPPUT, size, dst, src, next, bytes);
 }
@@ -179,13 +186,12 @@ HPVM_BSP_INLINE int hpvm_bsp_hpput_again(int pid, const void *src, const void *d
 HPVM_BSP_INLINE int hpvm_bsp_get_apart(struct hpvm_bsp_tip *tip, const void *src, unsigned offset, const void *dst,
                                        unsigned bytes)
 {
-    char *place = tip->place, *wanted = tip->origin;
-    if (!hpvm_bsp_alike(tip, HPVM_BSP_GET, bytes) || tip->base != src || place > tip->limit || offset > tip->reach || !dst)
+    char *place = tip->place;
+    if (tip->base != src || place > tip->limit || offset > tip->reach || !dst)
         return 0;
     __builtin_memcpy(place, &offset, 4);
+    __builtin_memcpy((char *)((unsigned long)tip->origin + 2 * (unsigned long)place), &dst, sizeof dst);
     tip->place = place + 4;
-    __builtin_memcpy(wanted, &dst, sizeof dst);
-    tip->origin = wanted + sizeof dst;
     return 1;
 }
 HPVM_BSP_INLINE int hpvm_bsp_get_again(int pid, const void *src, unsigned offset, const void *dst, unsigned bytes)
@@ -193,32 +199,30 @@ HPVM_BSP_INLINE int hpvm_bsp_get_again(int pid, const void *src, unsigned offset
     struct hpvm_bsp_tip *tip = hpvm_bsp_last;
     unsigned long next = hpvm_bsp_next(pid, offset);
     unsigned size = hpvm_bsp_size(bytes);
-    if (bytes == 0)
+    /* Nothing, and what has no room in `alike`. */
+    if (bytes - 1 >= (1U << 29) - 1)
         return 0;
     if (!HPVM_BSP_LIKELY(tip->rows[HPVM_BSP_GET][size] == next)) {
-        if (!hpvm_bsp_has_tip(pid))
+        if (!hpvm_bsp_alike(tip, HPVM_BSP_GET, bytes, pid) && !(tip = hpvm_bsp_other(HPVM_BSP_GET, bytes, pid)))
             return 0;
-        tip = hpvm_bsp_tip_of(pid);
         if (tip->rows[HPVM_BSP_GET][size] != next)
             return hpvm_bsp_get_apart(tip, src, offset, dst, bytes);
-        hpvm_bsp_last = tip;
     }
     /* The other lengths have one row. */
-    if (size == 3 && !hpvm_bsp_alike(tip, HPVM_BSP_GET, bytes))
+    if (size == 3 && !hpvm_bsp_alike(tip, HPVM_BSP_GET, bytes, pid))
         return 0;
     return hpvm_bsp_row_goes_on(tip, HPVM_BSP_GET, size, src, dst, next, bytes);
 }
 /* A message of a word with a tag of a word or none: the payload lies 8 bytes behind the tag. */
 HPVM_BSP_INLINE int hpvm_bsp_send_again(int pid, const void *tag, const void *payload, unsigned bytes)
 {
-    struct hpvm_bsp_tip *tip;
+    struct hpvm_bsp_tip *tip = hpvm_bsp_last;
     char *place;
     unsigned tag_bytes = hpvm_bsp_lines->tag;
-    if (!hpvm_bsp_has_tip(pid))
+    if (!hpvm_bsp_alike(tip, HPVM_BSP_MESSAGE, bytes, pid) && !(tip = hpvm_bsp_other(HPVM_BSP_MESSAGE, bytes, pid)))
         return 0;
-    tip = hpvm_bsp_tip_of(pid);
     place = tip->place;
-    if (!hpvm_bsp_alike(tip, HPVM_BSP_MESSAGE, bytes) || place > tip->limit || !payload)
+    if (place > tip->limit || !payload)
         return 0;
     if (tag_bytes == 0) {
         __builtin_memcpy(place, payload, bytes);

@@ -56,16 +56,24 @@ impl Way {
         self as usize * SIZES + size
     }
 
-    /// This way and a length as one number, which is never 0.
+    /// This way, a length and a process as one number, which is 0 for lengths that have no room in it only.
     #[inline(always)]
-    const fn with(self, len: u32) -> u64 {
-        (self as u64 + 1) << 32 | len as u64
+    const fn with(self, len: u32, process: u32) -> u64 {
+        let is_short = len < 1 << LENGTH_BITS;
+        let alike = (self as u64 + 1) << LENGTH_BITS | len as u64;
+        if is_short { alike << 32 | process as u64 } else { 0 }
     }
 }
 
 /// Lengths that are told apart, and all rows.
 const SIZES: usize = 4;
 const ROWS: usize = 4 * SIZES;
+
+/// Bytes of an address for each byte of the offsets of gets.
+const ADDRESS: usize = size_of::<*mut u8>() / OFFSET;
+
+/// Bits of a length in what the program compares (`Tip::alike`).
+const LENGTH_BITS: u32 = 29;
 
 /// What goes on in a row that is not open: at no offset, in no process.
 const NOWHERE: u64 = u64::MAX;
@@ -81,7 +89,7 @@ pub struct Tip {
     /// Our address of the block.
     base: *const u8,
     /// In a row: where the bytes of offset 0 would be: in the message; of gets, where they are wanted; of puts whose bytes stay,
-    /// where they are. Of gets that are not in a row: where the next one says where it wants its bytes.
+    /// where they are. Of gets that are not in a row: what `wanted` begins with.
     origin: *mut u8,
     /// Not in a row: where the next access goes, and the last place that has room for it.
     place: *mut u8,
@@ -93,7 +101,7 @@ pub struct Tip {
     entry: u32,
     /// Which row is open.
     row: u32,
-    /// `Way::with` of what may be added; 0: nothing.
+    /// `Way::with` of what may be added; 0: nothing that the calls that make sure of nothing else add.
     alike: u64,
     /// Whose outbox it is.
     process: u32,
@@ -128,9 +136,7 @@ impl Tip {
 
     /// Takes nothing from now on.
     pub fn close(&mut self) {
-        if self.alike != 0 {
-            self.begin(0, std::ptr::null());
-        }
+        self.begin(0, std::ptr::null());
     }
 
     /// Accesses of another kind or to another block, of which none can be added yet.
@@ -143,7 +149,7 @@ impl Tip {
 
     /// Accesses that come in a row: the next one at `next`, none at `end` or behind it.
     pub fn row(&mut self, alike: Alike, base: *const u8, next: u32, end: u32, origin: *mut u8) {
-        self.begin(Way::of(alike).with(alike.len), base);
+        self.begin(Way::of(alike).with(alike.len, self.process), base);
         (self.end, self.origin) = (end, origin);
         let row = Way::of(alike).row(alike.len);
         self.row = row as u32;
@@ -161,10 +167,10 @@ impl Tip {
         room: (*mut u8, *const u8),
         wanted: *mut *mut u8,
     ) {
-        self.begin(Way::of(alike).with(alike.len), base);
+        self.begin(Way::of(alike).with(alike.len, self.process), base);
         (self.reach, self.entry) = (reach, entry);
         (self.place, self.limit) = room;
-        self.origin = wanted.cast();
+        self.origin = wanted.cast::<u8>().wrapping_sub(self.place.addr().wrapping_mul(ADDRESS));
     }
 
     pub fn in_a_row(&self) -> bool {
@@ -238,7 +244,7 @@ impl Tip {
     /// `len` bytes are readable at `from`.
     #[inline(always)]
     pub unsafe fn put(&mut self, base: *const u8, offset: u32, from: *const u8, len: u32) -> bool {
-        if self.alike != Way::Put.with(len) || self.base != base || from.is_null() {
+        if self.alike != Way::Put.with(len, self.process) || self.base != base || from.is_null() {
             return false;
         }
         // SAFETY: the caller vouches for the source.
@@ -290,7 +296,8 @@ impl Tip {
         len: u32,
     ) -> bool {
         let way = Way::Hpput;
-        let alike = self.alike == way.with(len) && self.base == base && !from.is_null();
+        let alike =
+            self.alike == way.with(len, self.process) && self.base == base && !from.is_null();
         // SAFETY: the caller's promise.
         unsafe {
             match len {
@@ -356,8 +363,10 @@ impl Tip {
     /// A get like the last one; false: it is not.
     #[inline(always)]
     pub fn get(&mut self, base: *const u8, offset: u32, into: *mut u8, len: u32) -> bool {
-        // A get of nothing is like no other, whatever is open.
-        let alike = self.alike == Way::Get.with(len) && len != 0 && self.base == base;
+        // A get of nothing is like no other, whatever is open, and neither is one that has no room in `alike`.
+        let alike = (1..1 << LENGTH_BITS).contains(&len)
+            && self.alike == Way::Get.with(len, self.process)
+            && self.base == base;
         alike && !into.is_null() && self.add_get(offset, into, len)
     }
 
@@ -372,13 +381,18 @@ impl Tip {
         }
         // SAFETY: there is room for an offset, and (`spread`) for an address.
         unsafe {
+            self.wanted().write(into);
             self.place.cast::<u32>().write_unaligned(offset);
             self.place = self.place.add(OFFSET);
-            let wanted = self.origin.cast::<*mut u8>();
-            wanted.write(into);
-            self.origin = wanted.add(1).cast();
         }
         true
+    }
+
+    /// Gets that are not in a row: where the next one says where it wants its bytes. As it follows from `place`, one number
+    /// moves from one call to the next, not two.
+    #[inline(always)]
+    fn wanted(&self) -> *mut *mut u8 {
+        self.origin.wrapping_add(self.place.addr().wrapping_mul(ADDRESS)).cast()
     }
 
     /// A message like the last one, with a word or nothing as tag and a word as payload; false: it is not.
@@ -393,7 +407,9 @@ impl Tip {
         from: *const u8,
         len: u32,
     ) -> bool {
-        if self.alike != Way::Message.with(len) || from.is_null() || (tag.is_null() && tag_len != 0)
+        if self.alike != Way::Message.with(len, self.process)
+            || from.is_null()
+            || (tag.is_null() && tag_len != 0)
         {
             return false;
         }
@@ -512,6 +528,20 @@ mod tests {
                 // SAFETY: nothing is read: the tip takes no messages.
                 assert!(!unsafe { tip.message(from, 0, from, len) }, "{kind:?} {len}");
             }
+        }
+    }
+
+    #[test]
+    fn lengths_without_room_are_like_nothing() {
+        let data = 7_u64;
+        let from: *mut u8 = (&raw const data).cast_mut().cast();
+        for len in [1 << 29, (1 << 29) + 8, (1 << 30) + 8, 1 << 31] {
+            let mut tip = Tip::closed(3);
+            assert!(!tip.get(std::ptr::null(), 0, from, len), "closed, {len}");
+            let mut bytes = [0; 32];
+            assert!(!spread(Kind::Gets, false, &mut bytes).get(BASE, 0, from, len + 8), "{len}");
+            tip.row(Alike { kind: Kind::Gets, len, hp: false, later: false }, BASE, 0, 1, from);
+            assert!(!tip.get(BASE, 0, from, len), "in a row, {len}");
         }
     }
 
