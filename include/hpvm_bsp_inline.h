@@ -118,17 +118,12 @@ HPVM_BSP_INLINE int hpvm_bsp_alike(const struct hpvm_bsp_tip *tip, unsigned way,
 {
     return HPVM_BSP_LIKELY(tip->alike == (((way + 1UL) << 29 | bytes) << 32 | (unsigned)pid));
 }
-/* The tip of a process that is not the last one's, if the access may be added to it. */
-HPVM_BSP_INLINE struct hpvm_bsp_tip *hpvm_bsp_other(unsigned way, unsigned bytes, int pid)
+/* The tip of a process that is not the last one's, if it has one; it is the last one's from now on. */
+HPVM_BSP_INLINE struct hpvm_bsp_tip *hpvm_bsp_other(int pid)
 {
-    struct hpvm_bsp_tip *tip;
     if (!hpvm_bsp_has_tip(pid))
-        return 0;
-    tip = hpvm_bsp_tip_of(pid);
-    if (!hpvm_bsp_alike(tip, way, bytes, pid))
-        return 0;
-    hpvm_bsp_last = tip;
-    return tip;
+        return &hpvm_bsp_no_tip;
+    return hpvm_bsp_last = hpvm_bsp_tip_of(pid);
 }
 /* A put with an offset of its own. */
 HPVM_BSP_INLINE int hpvm_bsp_put_apart(struct hpvm_bsp_tip *tip, const void *src, const void *dst,
@@ -148,10 +143,9 @@ HPVM_BSP_INLINE int hpvm_bsp_put_again(int pid, const void *src, const void *dst
     unsigned long next = hpvm_bsp_next(pid, offset);
     unsigned size = hpvm_bsp_size(bytes);
     if (!HPVM_BSP_LIKELY(tip->rows[HPVM_BSP_PUT][size] == next)) {
-        if (!hpvm_bsp_alike(tip, HPVM_BSP_PUT, bytes, pid) && !(tip = hpvm_bsp_other(HPVM_BSP_PUT, bytes, pid)))
-            return 0;
+        tip = hpvm_bsp_other(pid);
         if (tip->rows[HPVM_BSP_PUT][size] != next)
-            return hpvm_bsp_put_apart(tip, src, dst, offset, bytes);
+            return hpvm_bsp_alike(tip, HPVM_BSP_PUT, bytes, pid) && hpvm_bsp_put_apart(tip, src, dst, offset, bytes);
     }
     if (!HPVM_BSP_LIKELY(tip->base == dst) || !HPVM_BSP_LIKELY(offset < tip->end) || !HPVM_BSP_LIKELY(src != 0))
         return 0;
@@ -175,10 +169,9 @@ HPVM_BSP_INLINE int hpvm_bsp_hpput_again(int pid, const void *src, const void *d
     unsigned long next = hpvm_bsp_next(pid, offset);
     unsigned size = hpvm_bsp_size(bytes);
     if (!HPVM_BSP_LIKELY(tip->rows[HPVM_BSP_HPPUT][size] == next)) {
-        if (!hpvm_bsp_alike(tip, HPVM_BSP_HPPUT, bytes, pid) && !(tip = hpvm_bsp_other(HPVM_BSP_HPPUT, bytes, pid)))
-            return 0;
+        tip = hpvm_bsp_other(pid);
         if (tip->rows[HPVM_BSP_HPPUT][size] != next)
-            return hpvm_bsp_put_apart(tip, src, dst, offset, bytes);
+            return hpvm_bsp_alike(tip, HPVM_BSP_HPPUT, bytes, pid) && hpvm_bsp_put_apart(tip, src, dst, offset, bytes);
     }
     return hpvm_bsp_row_goes_on(tip, HPVM_BSP_HPPUT, size, dst, src, next, bytes);
 }
@@ -203,10 +196,9 @@ HPVM_BSP_INLINE int hpvm_bsp_get_again(int pid, const void *src, unsigned offset
     if (bytes - 1 >= (1U << 29) - 1)
         return 0;
     if (!HPVM_BSP_LIKELY(tip->rows[HPVM_BSP_GET][size] == next)) {
-        if (!hpvm_bsp_alike(tip, HPVM_BSP_GET, bytes, pid) && !(tip = hpvm_bsp_other(HPVM_BSP_GET, bytes, pid)))
-            return 0;
+        tip = hpvm_bsp_other(pid);
         if (tip->rows[HPVM_BSP_GET][size] != next)
-            return hpvm_bsp_get_apart(tip, src, offset, dst, bytes);
+            return hpvm_bsp_alike(tip, HPVM_BSP_GET, bytes, pid) && hpvm_bsp_get_apart(tip, src, offset, dst, bytes);
     }
     /* The other lengths have one row. */
     if (size == 3 && !hpvm_bsp_alike(tip, HPVM_BSP_GET, bytes, pid))
@@ -219,8 +211,11 @@ HPVM_BSP_INLINE int hpvm_bsp_send_again(int pid, const void *tag, const void *pa
     struct hpvm_bsp_tip *tip = hpvm_bsp_last;
     char *place;
     unsigned tag_bytes = hpvm_bsp_lines->tag;
-    if (!hpvm_bsp_alike(tip, HPVM_BSP_MESSAGE, bytes, pid) && !(tip = hpvm_bsp_other(HPVM_BSP_MESSAGE, bytes, pid)))
-        return 0;
+    if (!hpvm_bsp_alike(tip, HPVM_BSP_MESSAGE, bytes, pid)) {
+        tip = hpvm_bsp_other(pid);
+        if (!hpvm_bsp_alike(tip, HPVM_BSP_MESSAGE, bytes, pid))
+            return 0;
+    }
     place = tip->place;
     if (place > tip->limit || !payload)
         return 0;
