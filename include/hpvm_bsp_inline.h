@@ -1,7 +1,7 @@
 /* Included by bsp.h: calls of words, inside of the program.
  *
- * A call that is like the last one to the same process (equally many bytes of the same block) is some twenty instructions, which
- * a compiler that optimizes puts into the program; everything else, and every error, is the library's. A program finds the
+ * A call that is like the last one to the same process (equally many bytes of the same block) is eleven instructions in a row and
+ * some twenty elsewhere, which a compiler that optimizes puts into the program; everything else, and every error, is the library's. A program finds the
  * lines by hpvm_bsp_lines_2. A library with other lines tells of them by a function of another name; this one then says that
  * there are no processes with lines, and every call goes to the library.
  */
