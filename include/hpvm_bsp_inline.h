@@ -1,8 +1,8 @@
 /* Included by bsp.h: calls of words, inside of the program.
  *
- * A call that is like the last one to the same process (equally many bytes of the same block) is some twenty instructions, which
- * a compiler that optimizes puts into the program; everything else, and every error, is the library's. A program finds the
- * lines by hpvm_bsp_lines_1. A library with other lines tells of them by a function of another name; this one then says that
+ * A call that is like the last one to the same process (equally many bytes of the same block) is eleven instructions in a row and
+ * some twenty elsewhere, which a compiler that optimizes puts into the program; everything else, and every error, is the library's. A program finds the
+ * lines by hpvm_bsp_lines_2. A library with other lines tells of them by a function of another name; this one then says that
  * there are no processes with lines, and every call goes to the library.
  */
 #ifndef HPVM_BSP_INLINE_H
@@ -15,22 +15,25 @@
 extern "C" {
 #endif
 
-/* A line of the library's for each process, 256 bytes from one to the next. */
+/* The library's for each process, 512 bytes from one to the next. */
 struct hpvm_bsp_tip {
-    const void *base;     /* the block */
-    char *origin;         /* in a row: where the bytes of offset 0 would be */
-    char *place;          /* not in a row: where the next access goes, and the last place that has room */
+    unsigned long rows[4][4]; /* in a row: process and offset that go on, for each way and length; else no process */
+    const void *base;         /* the block */
+    char *origin;             /* in a row: where the bytes of offset 0 would be; gets apart: their addresses go to origin + 2 place */
+    char *place;              /* not in a row: where the next access goes, and the last place that has room */
     const char *limit;
-    unsigned next, end;   /* in a row: the offset that goes on, and the first one that is too far */
-    unsigned reach, entry;
-    unsigned put, hpput, get, message; /* bytes of what may be added; 0: nothing */
+    unsigned end;             /* in a row: the first offset that is too far */
+    unsigned reach, entry, row;
+    unsigned long alike;      /* way, length and process of what may be added; 0: nothing */
 };
+enum { HPVM_BSP_PUT, HPVM_BSP_HPPUT, HPVM_BSP_GET, HPVM_BSP_MESSAGE = 4 };
 
-/* Messages that lie one behind the other: how many, from one to the next, and the first. */
+/* Messages that lie one behind the other. One number moves, since each call waits for what the one before has written. */
 struct hpvm_bsp_queue {
-    unsigned long left, stride;
-    char *tag, *payload;
-    unsigned long bytes; /* of each payload */
+    char *payload, *end; /* of the first one, and where that of the last one's successor would be: then there is none */
+    unsigned long stride;
+    unsigned long distance; /* from a tag to its payload */
+    unsigned long bytes;    /* of each payload */
 };
 
 struct hpvm_bsp_lines {
@@ -39,12 +42,17 @@ struct hpvm_bsp_lines {
     struct hpvm_bsp_queue *queue;
 };
 
-const struct hpvm_bsp_lines *hpvm_bsp_lines_1(void);
+const struct hpvm_bsp_lines *hpvm_bsp_lines_2(void);
 
 #define HPVM_BSP_UNUSED __attribute__((__unused__))
 static const struct hpvm_bsp_lines hpvm_bsp_no_lines HPVM_BSP_UNUSED = {0, 0, 0, 0};
 /* Those of the library, once this file of the program has called it. */
 static const struct hpvm_bsp_lines *hpvm_bsp_lines HPVM_BSP_UNUSED = &hpvm_bsp_no_lines;
+static struct hpvm_bsp_tip hpvm_bsp_no_tip HPVM_BSP_UNUSED = {
+    {{~0UL, ~0UL, ~0UL, ~0UL}, {~0UL, ~0UL, ~0UL, ~0UL}, {~0UL, ~0UL, ~0UL, ~0UL}, {~0UL, ~0UL, ~0UL, ~0UL}},
+    &hpvm_bsp_no_tip, 0, 0, 0, 0, 0, 0, 0, 0};
+/* That of the last access. Tips stay where they are until the program ends. */
+static struct hpvm_bsp_tip *hpvm_bsp_last HPVM_BSP_UNUSED = &hpvm_bsp_no_tip;
 
 /* The library's functions by other names. */
 void hpvm_bsp_put(int, const void *, void *, int, int) __asm__("bsp_put");
@@ -57,32 +65,32 @@ int hpvm_bsp_hpmove(void **, void **) __asm__("bsp_hpmove");
 #define HPVM_BSP_CALL static __attribute__((__noinline__, __cold__, __unused__))
 HPVM_BSP_CALL void hpvm_bsp_call_put(int pid, const void *src, void *dst, int offset, int nbytes)
 {
-    hpvm_bsp_lines = hpvm_bsp_lines_1();
+    hpvm_bsp_lines = hpvm_bsp_lines_2();
     hpvm_bsp_put(pid, src, dst, offset, nbytes);
 }
 HPVM_BSP_CALL void hpvm_bsp_call_hpput(int pid, const void *src, void *dst, int offset, int nbytes)
 {
-    hpvm_bsp_lines = hpvm_bsp_lines_1();
+    hpvm_bsp_lines = hpvm_bsp_lines_2();
     hpvm_bsp_hpput(pid, src, dst, offset, nbytes);
 }
 HPVM_BSP_CALL void hpvm_bsp_call_get(int pid, const void *src, int offset, void *dst, int nbytes)
 {
-    hpvm_bsp_lines = hpvm_bsp_lines_1();
+    hpvm_bsp_lines = hpvm_bsp_lines_2();
     hpvm_bsp_get(pid, src, offset, dst, nbytes);
 }
 HPVM_BSP_CALL void hpvm_bsp_call_hpget(int pid, const void *src, int offset, void *dst, int nbytes)
 {
-    hpvm_bsp_lines = hpvm_bsp_lines_1();
+    hpvm_bsp_lines = hpvm_bsp_lines_2();
     hpvm_bsp_hpget(pid, src, offset, dst, nbytes);
 }
 HPVM_BSP_CALL void hpvm_bsp_call_send(int pid, const void *tag, const void *payload, int nbytes)
 {
-    hpvm_bsp_lines = hpvm_bsp_lines_1();
+    hpvm_bsp_lines = hpvm_bsp_lines_2();
     hpvm_bsp_send(pid, tag, payload, nbytes);
 }
 HPVM_BSP_CALL int hpvm_bsp_call_hpmove(void **tag, void **payload)
 {
-    hpvm_bsp_lines = hpvm_bsp_lines_1();
+    hpvm_bsp_lines = hpvm_bsp_lines_2();
     return hpvm_bsp_hpmove(tag, payload);
 }
 
@@ -94,75 +102,122 @@ HPVM_BSP_INLINE int hpvm_bsp_has_tip(int pid)
 }
 HPVM_BSP_INLINE struct hpvm_bsp_tip *hpvm_bsp_tip_of(int pid)
 {
-    return (struct hpvm_bsp_tip *)(void *)(hpvm_bsp_lines->tips + ((unsigned long)(unsigned)pid << 8));
+    return (struct hpvm_bsp_tip *)(void *)(hpvm_bsp_lines->tips + ((unsigned long)(unsigned)pid << 9));
 }
-/* Whether the access at this offset is the next one in a row. */
-HPVM_BSP_INLINE int hpvm_bsp_goes_on(const struct hpvm_bsp_tip *tip, unsigned offset)
+/* What a row has that goes on with this access. */
+HPVM_BSP_INLINE unsigned long hpvm_bsp_next(int pid, unsigned offset)
 {
-    return HPVM_BSP_LIKELY(offset == tip->next) && HPVM_BSP_LIKELY(offset < tip->end);
+    return (unsigned long)(unsigned)pid << 32 | offset;
+}
+/* Which row of a way is that of accesses of so many bytes. */
+HPVM_BSP_INLINE unsigned hpvm_bsp_size(unsigned bytes)
+{
+    return bytes == 4 ? 0 : bytes == 8 ? 1 : bytes == 16 ? 2 : 3;
+}
+HPVM_BSP_INLINE int hpvm_bsp_alike(const struct hpvm_bsp_tip *tip, unsigned way, unsigned bytes, int pid)
+{
+    return HPVM_BSP_LIKELY(tip->alike == (((way + 1UL) << 29 | bytes) << 32 | (unsigned)pid));
+}
+/* The tip of a process that is not the last one's, if it has one; it is the last one's from now on. */
+HPVM_BSP_INLINE struct hpvm_bsp_tip *hpvm_bsp_other(int pid)
+{
+    if (!hpvm_bsp_has_tip(pid))
+        return &hpvm_bsp_no_tip;
+    return hpvm_bsp_last = hpvm_bsp_tip_of(pid);
 }
 /* A put with an offset of its own. */
-HPVM_BSP_INLINE int hpvm_bsp_put_apart(struct hpvm_bsp_tip *tip, const void *src, unsigned offset, unsigned bytes)
+HPVM_BSP_INLINE int hpvm_bsp_put_apart(struct hpvm_bsp_tip *tip, const void *src, const void *dst,
+                                       unsigned offset, unsigned bytes)
 {
     char *place = tip->place;
-    if (place > tip->limit || offset > tip->reach || !src)
+    if (tip->base != dst || place > tip->limit || offset > tip->reach || !src)
         return 0;
     __builtin_memcpy(place, &offset, 4);
     __builtin_memcpy(place + 4, src, bytes);
     tip->place = place + 4 + bytes;
     return 1;
 }
-HPVM_BSP_INLINE int hpvm_bsp_put_again(int pid, const void *src, void *dst, unsigned offset, unsigned bytes)
+HPVM_BSP_INLINE int hpvm_bsp_put_again(int pid, const void *src, const void *dst, unsigned offset, unsigned bytes)
 {
-    struct hpvm_bsp_tip *tip;
-    if (!hpvm_bsp_has_tip(pid))
+    struct hpvm_bsp_tip *tip = hpvm_bsp_last;
+    unsigned long next = hpvm_bsp_next(pid, offset);
+    unsigned size = hpvm_bsp_size(bytes);
+    if (!HPVM_BSP_LIKELY(tip->rows[HPVM_BSP_PUT][size] == next)) {
+        tip = hpvm_bsp_other(pid);
+        if (tip->rows[HPVM_BSP_PUT][size] != next)
+            return hpvm_bsp_alike(tip, HPVM_BSP_PUT, bytes, pid) && hpvm_bsp_put_apart(tip, src, dst, offset, bytes);
+    }
+    if (!HPVM_BSP_LIKELY(tip->base == dst) || !HPVM_BSP_LIKELY(offset < tip->end) || !HPVM_BSP_LIKELY(src != 0))
         return 0;
-    tip = hpvm_bsp_tip_of(pid);
-    if (!HPVM_BSP_LIKELY(tip->put == bytes) || !HPVM_BSP_LIKELY(tip->base == dst) || !HPVM_BSP_LIKELY(src != 0))
-        return 0;
-    if (!hpvm_bsp_goes_on(tip, offset))
-        return hpvm_bsp_put_apart(tip, src, offset, bytes);
     __builtin_memcpy(tip->origin + offset, src, bytes);
-    tip->next = offset + bytes;
+    tip->rows[HPVM_BSP_PUT][size] = next + bytes;
     return 1;
 }
-HPVM_BSP_INLINE int hpvm_bsp_hpput_again(int pid, const void *src, void *dst, unsigned offset, unsigned bytes)
+/* Makes a row longer that goes on in both memories. The library looks at its end when it looks at the row. */
+HPVM_BSP_INLINE int hpvm_bsp_row_goes_on(struct hpvm_bsp_tip *tip, unsigned way, unsigned size, const void *base,
+                                         const void *local, unsigned long next, unsigned bytes)
 {
-    struct hpvm_bsp_tip *tip;
-    if (!hpvm_bsp_has_tip(pid))
+    if (!HPVM_BSP_LIKELY(tip->base == base) ||
+        !HPVM_BSP_LIKELY((unsigned long)local - (unsigned)next == (unsigned long)tip->origin))
         return 0;
-    tip = hpvm_bsp_tip_of(pid);
-    if (!HPVM_BSP_LIKELY(tip->hpput == bytes) || !HPVM_BSP_LIKELY(tip->base == dst))
+    tip->rows[way][size] = next + bytes;
+    return 1;
+}
+HPVM_BSP_INLINE int hpvm_bsp_hpput_again(int pid, const void *src, const void *dst, unsigned offset, unsigned bytes)
+{
+    struct hpvm_bsp_tip *tip = hpvm_bsp_last;
+    unsigned long next = hpvm_bsp_next(pid, offset);
+    unsigned size = hpvm_bsp_size(bytes);
+    if (!HPVM_BSP_LIKELY(tip->rows[HPVM_BSP_HPPUT][size] == next)) {
+        tip = hpvm_bsp_other(pid);
+        if (tip->rows[HPVM_BSP_HPPUT][size] != next)
+            return hpvm_bsp_alike(tip, HPVM_BSP_HPPUT, bytes, pid) && hpvm_bsp_put_apart(tip, src, dst, offset, bytes);
+    }
+    return hpvm_bsp_row_goes_on(tip, HPVM_BSP_HPPUT, size, dst, src, next, bytes);
+}
+/* A get with an offset and an address of its own. */
+HPVM_BSP_INLINE int hpvm_bsp_get_apart(struct hpvm_bsp_tip *tip, const void *src, unsigned offset, const void *dst,
+                                       unsigned bytes)
+{
+    char *place = tip->place;
+    if (tip->base != src || place > tip->limit || offset > tip->reach || !dst)
         return 0;
-    if (!hpvm_bsp_goes_on(tip, offset) || !HPVM_BSP_LIKELY(src == tip->origin + offset))
-        return hpvm_bsp_put_apart(tip, src, offset, bytes);
-    tip->next = offset + bytes;
+    __builtin_memcpy(place, &offset, 4);
+    __builtin_memcpy((char *)((unsigned long)tip->origin + 2 * (unsigned long)place), &dst, sizeof dst);
+    tip->place = place + 4;
     return 1;
 }
 HPVM_BSP_INLINE int hpvm_bsp_get_again(int pid, const void *src, unsigned offset, const void *dst, unsigned bytes)
 {
-    struct hpvm_bsp_tip *tip;
-    if (bytes == 0 || !hpvm_bsp_has_tip(pid))
+    struct hpvm_bsp_tip *tip = hpvm_bsp_last;
+    unsigned long next = hpvm_bsp_next(pid, offset);
+    unsigned size = hpvm_bsp_size(bytes);
+    /* Nothing, and what has no room in `alike`. */
+    if (bytes - 1 >= (1U << 29) - 1)
         return 0;
-    tip = hpvm_bsp_tip_of(pid);
-    if (!HPVM_BSP_LIKELY(tip->get == bytes) || !HPVM_BSP_LIKELY(tip->base == src))
+    if (!HPVM_BSP_LIKELY(tip->rows[HPVM_BSP_GET][size] == next)) {
+        tip = hpvm_bsp_other(pid);
+        if (tip->rows[HPVM_BSP_GET][size] != next)
+            return hpvm_bsp_alike(tip, HPVM_BSP_GET, bytes, pid) && hpvm_bsp_get_apart(tip, src, offset, dst, bytes);
+    }
+    /* The other lengths have one row. */
+    if (size == 3 && !hpvm_bsp_alike(tip, HPVM_BSP_GET, bytes, pid))
         return 0;
-    if (!hpvm_bsp_goes_on(tip, offset) || !HPVM_BSP_LIKELY(dst == tip->origin + offset))
-        return 0;
-    tip->next = offset + bytes;
-    return 1;
+    return hpvm_bsp_row_goes_on(tip, HPVM_BSP_GET, size, src, dst, next, bytes);
 }
 /* A message of a word with a tag of a word or none: the payload lies 8 bytes behind the tag. */
 HPVM_BSP_INLINE int hpvm_bsp_send_again(int pid, const void *tag, const void *payload, unsigned bytes)
 {
-    struct hpvm_bsp_tip *tip;
+    struct hpvm_bsp_tip *tip = hpvm_bsp_last;
     char *place;
     unsigned tag_bytes = hpvm_bsp_lines->tag;
-    if (!hpvm_bsp_has_tip(pid))
-        return 0;
-    tip = hpvm_bsp_tip_of(pid);
+    if (!hpvm_bsp_alike(tip, HPVM_BSP_MESSAGE, bytes, pid)) {
+        tip = hpvm_bsp_other(pid);
+        if (!hpvm_bsp_alike(tip, HPVM_BSP_MESSAGE, bytes, pid))
+            return 0;
+    }
     place = tip->place;
-    if (!HPVM_BSP_LIKELY(tip->message == bytes) || place > tip->limit || !payload)
+    if (place > tip->limit || !payload)
         return 0;
     if (tag_bytes == 0) {
         __builtin_memcpy(place, payload, bytes);
@@ -214,13 +269,15 @@ HPVM_BSP_HERE void bsp_send(int pid, const void *tag, const void *payload, int p
 HPVM_BSP_HERE int bsp_hpmove(void **tag_ptr, void **payload_ptr)
 {
     struct hpvm_bsp_queue *queue = hpvm_bsp_lines->queue;
-    if (!queue || queue->left == 0 || !tag_ptr || !payload_ptr)
+    char *payload;
+    if (!queue || !tag_ptr || !payload_ptr)
         return hpvm_bsp_call_hpmove(tag_ptr, payload_ptr);
-    queue->left--;
-    *tag_ptr = queue->tag;
-    *payload_ptr = queue->payload;
-    queue->tag += queue->stride;
-    queue->payload += queue->stride;
+    payload = queue->payload;
+    if (payload == queue->end)
+        return hpvm_bsp_call_hpmove(tag_ptr, payload_ptr);
+    queue->payload = payload + queue->stride;
+    *payload_ptr = payload;
+    *tag_ptr = payload - queue->distance;
     return (int)queue->bytes;
 }
 

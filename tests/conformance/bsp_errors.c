@@ -21,6 +21,26 @@ int main(int argc, char **argv)
         bsp_put(0, &y, x, 100, 4);
     if (strcmp(how, "get_range") == 0 && s == 1)
         bsp_get(2, x, 96, x, 8);
+    /* Rows that go on behind the block's end, of which calls inside of the program move nothing. */
+    int many[64] = {0}, rows = strncmp(how, "row_", 4) == 0 && s == 1;
+    for (int i = 0; rows && i < 40; i++) {
+        if (strncmp(how + 4, "get", 3) == 0)
+            bsp_get(2, x, 4 * i, many + i, 4);
+        else if (strcmp(how + 4, "hpget") == 0)
+            bsp_hpget(2, x, 4 * i, many + i, 4);
+        else if (strcmp(how + 4, "hpput") == 0)
+            bsp_hpput(2, many + i, x, 4 * i, 4);
+        else
+            bsp_put(2, many + i, x, 4 * i, 4);
+    }
+    if (strcmp(how, "row_get_put") == 0 && s == 1)
+        bsp_put(2, &y, x, 0, 4);
+    if (strcmp(how, "row_get_send") == 0 && s == 1)
+        bsp_send(2, NULL, &y, 4);
+    if (strcmp(how, "row_get_end") == 0) {
+        bsp_end();
+        return 0;
+    }
     if (strcmp(how, "pid") == 0 && s == 1)
         bsp_get(bsp_nprocs(), x, 0, x, 4);
     if (strcmp(how, "unregistered") == 0 && s == 1)

@@ -28,9 +28,10 @@ struct Global(UnsafeCell<Lines>);
 unsafe impl Sync for Global {}
 
 static LINES: Global = Global(UnsafeCell::new(NONE));
+static NOTHING: Global = Global(UnsafeCell::new(NONE));
 
 /// The distance that the header knows.
-const _: () = assert!(Process::TIP_STRIDE == 256);
+const _: () = assert!(Process::TIP_STRIDE == 512);
 
 /// The tips of a process, from now on; again for each size of tags. The process stays where it is until `close`.
 pub fn open(process: &mut Process) {
@@ -53,6 +54,12 @@ pub fn close() {
 
 /// Where the tips are, for the header; the place never changes, what lies there does.
 #[unsafe(no_mangle)]
-pub extern "C" fn hpvm_bsp_lines_1() -> *const Lines {
+pub extern "C" fn hpvm_bsp_lines_2() -> *const Lines {
     LINES.0.get()
+}
+
+/// For programs whose header knows another form of the tips: there are none.
+#[unsafe(no_mangle)]
+pub extern "C" fn hpvm_bsp_lines_1() -> *const Lines {
+    NOTHING.0.get()
 }

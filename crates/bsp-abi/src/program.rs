@@ -306,11 +306,12 @@ pub fn end() {
         return;
     };
     let processes = running.process.processes();
-    let Running { carrier, session, .. } = *running;
+    let Running { process, carrier, session, .. } = *running;
     if let Err(text) = carrier.free() {
         mpi_failed("bsp_end", &text);
     }
     close(session);
+    process.leave_tips();
     state().stage = Stage::Ended(processes);
 }
 

@@ -28,6 +28,12 @@ impl Fault {
         Fault(Box::new(Told { function: Some(function), text: text.into(), by_all: true }))
     }
 
+    /// The same fault, of a call of this function.
+    pub fn of(mut self, function: &'static str) -> Fault {
+        self.0.function = Some(function);
+        self
+    }
+
     pub fn no_memory(bytes: usize) -> Fault {
         Fault::new(format!("there is no memory for {bytes} bytes"))
     }

@@ -57,13 +57,14 @@ pub struct Outbox {
 }
 
 /// Bytes from one outbox to the next.
-pub const OUTBOX_BYTES: usize = 256;
+pub const OUTBOX_BYTES: usize = 512;
 const _: () = assert!(size_of::<Outbox>() == OUTBOX_BYTES);
 
 impl Outbox {
-    /// Rows of `large` bytes and more will travel by themselves.
-    pub fn new(large: usize) -> Outbox {
-        Outbox { large_bytes: large, ..Outbox::default() }
+    /// For this process; rows of `large` bytes and more will travel by themselves.
+    pub fn new(process: usize, large: usize) -> Outbox {
+        // Processes are `int`s of C.
+        Outbox { tip: Tip::closed(process as u32), large_bytes: large, ..Outbox::default() }
     }
 
     /// A put of a word like the last one; false: `put` has to do it.
@@ -101,7 +102,7 @@ impl Outbox {
     /// A get like the last one; false: `get` has to do it.
     #[inline(always)]
     pub fn get_again(&mut self, base: *const u8, offset: i32, into: *mut u8, len: i32) -> bool {
-        self.tip.get(base, offset as u32, into, len as u32, &mut self.wanted)
+        self.tip.get(base, offset as u32, into, len as u32)
     }
 
     /// A message of a word like the last one; false: `message` has to do it.
@@ -177,7 +178,7 @@ impl Outbox {
         let alike = Alike { kind: Kind::Gets, len, hp, later: false };
         loop {
             let goes_on = self.is_open(alike, block.base);
-            if goes_on && self.tip.add_get(offset, into, len, &mut self.wanted) {
+            if goes_on && self.tip.add_get(offset, into, len) {
                 return Ok(());
             }
             self.make_room(goes_on, alike, block, offset, into)?;
@@ -214,6 +215,15 @@ impl Outbox {
             }
             self.spread(alike, QUEUE, shape.stride)?;
         }
+    }
+
+    /// The first of a row of accesses that the block does not have: the block, the access, and the function. Of a row that moves
+    /// nothing until its record is closed this is found when another call is made, or at the synchronisation.
+    pub fn gone_too_far(&self) -> Option<(*const u8, u32, u32, &'static str)> {
+        let open = self.open?;
+        let bad = self.tip.gone_too_far(open.first, open.alike.len)?;
+        let function = if open.alike.later { "bsp_hpput" } else { "bsp_get or bsp_hpget" };
+        Some((open.base, bad, open.alike.len, function))
     }
 
     /// Whether the open record is of accesses like this.
@@ -259,7 +269,7 @@ impl Outbox {
             self.wanted.push(local);
         }
         let (end, origin) = (block.size + 1 - alike.len, local.wrapping_sub(offset as usize));
-        self.tip = Tip::row(alike, block.base, offset, end, origin);
+        self.tip.row(alike, block.base, offset, end, origin);
         Ok(())
     }
 
@@ -281,7 +291,7 @@ impl Outbox {
         // Of the block, and of the buffer.
         let room = u32::try_from(self.buffer.room()).unwrap_or(u32::MAX);
         let bytes = block.size.min(next.saturating_add(room));
-        self.tip = Tip::row(alike, block.base, next, bytes + 1 - alike.len, origin);
+        self.tip.row(alike, block.base, next, bytes + 1 - alike.len, origin);
         Ok(())
     }
 
@@ -320,11 +330,15 @@ impl Outbox {
     /// Makes room for accesses with offsets, or messages, of `entry` bytes.
     fn spread(&mut self, alike: Alike, block: Block, entry: usize) -> Result<(), Fault> {
         self.buffer.reserve(entry)?;
-        self.wanted.reserve(1);
-        let (place, room) = (self.buffer.end(), self.buffer.room());
+        let (place, mut room) = (self.buffer.end(), self.buffer.room());
+        if alike.kind == Kind::Gets {
+            self.wanted.reserve(1);
+            room = room.min((self.wanted.capacity() - self.wanted.len()) * entry);
+        }
         let limit = place.wrapping_add(room - entry);
         let reach = block.size.saturating_sub(alike.len);
-        self.tip = Tip::spread(alike, block.base, reach, entry as u32, place, limit);
+        let wanted = self.wanted.spare_capacity_mut().as_mut_ptr().cast();
+        self.tip.spread(alike, block.base, reach, entry as u32, (place, limit), wanted);
         Ok(())
     }
 
@@ -338,6 +352,11 @@ impl Outbox {
         let more = end.addr() - self.buffer.end().addr();
         // SAFETY: the tip has written up to there.
         unsafe { self.buffer.advance(more) };
+        if open.alike.kind == Kind::Gets {
+            let len = self.wanted.len() + more / self.tip.entry();
+            // SAFETY: for each offset the tip has written an address, for which `spread` has made room.
+            unsafe { self.wanted.set_len(len) };
+        }
     }
 
     /// Copies the bytes of a row of puts that have stayed where they were.
@@ -396,7 +415,7 @@ impl Outbox {
             }
             self.rewrite(&open, open.alike.kind, len, count);
         }
-        self.tip = Tip::CLOSED;
+        self.tip.close();
         Ok(())
     }
 
@@ -468,10 +487,17 @@ impl Outbox {
         self.header(kind, slot, len, count).map(|_| ())
     }
 
+    /// Forgets all, and gives back the memory.
+    pub fn leave(&mut self) {
+        self.clear();
+        (self.buffer, self.wanted) = (Buffer::default(), Vec::new());
+        (self.large, self.large_wanted) = (Vec::new(), Vec::new());
+    }
+
     /// Forgets all but the memory.
     pub fn clear(&mut self) {
         self.buffer.clear();
-        self.tip = Tip::CLOSED;
+        self.tip.close();
         self.open = None;
         self.large.clear();
         self.wanted.clear();

@@ -72,7 +72,7 @@ impl Process {
             settings,
             registry: Registry::new(pid, processes),
             tags: Tags::default(),
-            out: std::iter::repeat_with(|| Outbox::new(settings.large)).take(processes).collect(),
+            out: (0..processes).map(|to| Outbox::new(to, settings.large)).collect(),
             copies: Arena::default(),
             inbox: fresh(processes),
             arrivals: Arena::default(),
@@ -101,6 +101,14 @@ impl Process {
     /// The tips of all processes, [`Process::TIP_STRIDE`] bytes from one to the next; they stay where they are.
     pub fn tips(&mut self) -> *mut u8 {
         self.out.as_mut_ptr().cast()
+    }
+
+    /// After the last synchronisation: the tips stay where they are for ever, and take nothing, since programs remember them.
+    pub fn leave_tips(mut self) {
+        for out in &mut self.out {
+            out.leave();
+        }
+        std::mem::take(&mut self.out).leak();
     }
 
     /// Size of the tags of messages that are sent in this superstep.
@@ -217,6 +225,7 @@ impl Process {
         block.slot |= if hp { HP } else { 0 };
         // `reach` has checked that `to` is a process, and that the numbers are not negative.
         let (to, bytes) = (to as usize, len as usize);
+        self.rows_end(to)?;
         if from.is_null() && len > 0 {
             return Err(Fault::new(format!(
                 "the source is NULL; expected the address of {len} bytes, which process {to} is to get"
@@ -235,6 +244,17 @@ impl Process {
             match buffered || hp {
                 true => out.put(block, offset, from, len, hp),
                 false => out.hpput(block, offset, from, len),
+            }
+        }
+    }
+
+    /// Refuses what a row of calls inside of the program has wanted behind the end of a block.
+    #[inline(always)]
+    pub(crate) fn rows_end(&self, to: usize) -> Result<(), Fault> {
+        match self.out.get(to).and_then(Outbox::gone_too_far) {
+            None => Ok(()),
+            Some((base, offset, len, function)) => {
+                Err(self.registry.refusal(base, to as i32, offset as i32, len as i32).of(function))
             }
         }
     }
@@ -281,6 +301,7 @@ impl Process {
         };
         let hp = !buffered && self.settings.checks;
         block.slot |= if hp { HP } else { 0 };
+        self.rows_end(from as usize)?;
         let out = &mut self.out[from as usize];
         let bytes = len as usize;
         match bytes {
@@ -323,6 +344,7 @@ impl Process {
         {
             return Err(self.refuse_send(to, tag, len));
         }
+        self.rows_end(valid)?;
         let bytes = len as usize;
         if bytes < self.settings.large {
             // SAFETY: the caller vouches for both.

@@ -56,6 +56,9 @@ impl Process {
             tag_calls: self.tags.calls,
         };
         let digest = common.digest();
+        for to in 0..self.processes() {
+            self.rows_end(to)?;
+        }
         let mut busy = false;
         for (out, counts) in self.out.iter_mut().zip(&mut self.counts_out) {
             out.close()?;

@@ -15,6 +15,21 @@ const MISTAKES: &[(&str, &str)] = &[
         "get_range",
         "bsp_get: process 1, superstep 2: 8 bytes at offset 96 end 4 bytes behind the block of 100 bytes",
     ),
+    (
+        "row_put",
+        "bsp_put: process 1, superstep 2: 4 bytes at offset 100 end 4 bytes behind the block of 100 bytes that process 2 has",
+    ),
+    (
+        "row_hpput",
+        "bsp_hpput: process 1, superstep 2: 4 bytes at offset 100 end 4 bytes behind the block of 100 bytes that process 2 has",
+    ),
+    (
+        "row_get",
+        "bsp_get or bsp_hpget: process 1, superstep 2: 4 bytes at offset 100 end 4 bytes behind the block of 100 bytes",
+    ),
+    ("row_get_put", "bsp_get or bsp_hpget: process 1, superstep 2: 4 bytes at offset 100 end"),
+    ("row_get_send", "bsp_get or bsp_hpget: process 1, superstep 2: 4 bytes at offset 100 end"),
+    ("row_get_end", "bsp_get or bsp_hpget: process 1, superstep 2: 4 bytes at offset 100 end"),
     ("pid", "bsp_get: process 1, superstep 2: there is no process 3; expected 0 to 2"),
     ("null", "bsp_hpget: process 1, superstep 2: process 0 has registered NULL for the block at"),
     ("early", "was registered in this superstep"),
