@@ -5,7 +5,7 @@
 //! has a key of its own, from which the job's number in envelopes follows, by which spaces are told apart.
 
 use crate::link::Gate;
-use hpvm_net::{Card, JobKey};
+use hpvm_net::{BodyHash, Card, JobKey};
 use hpvm_sites::Sites;
 use hpvm_wire::envelope::Envelope;
 use std::collections::HashMap;
@@ -36,6 +36,7 @@ struct Space {
     number: Option<u32>,
     sites: Sites,
     key: JobKey,
+    hash: Box<BodyHash>,
     addresses: Mutex<HashMap<u32, Addresses>>,
     /// Since when the launcher wants it no more. Ranks may still be sending their last acknowledgements.
     forgotten: Option<Instant>,
@@ -62,7 +63,8 @@ pub struct Site {
 
 impl Space {
     fn new(number: Option<u32>, sites: Sites, key: JobKey) -> Space {
-        Space { number, sites, key, addresses: Mutex::default(), forgotten: None }
+        let hash = key.body_hash();
+        Space { number, sites, key, hash, addresses: Mutex::default(), forgotten: None }
     }
 
     fn addresses(&self) -> MutexGuard<'_, HashMap<u32, Addresses>> {
@@ -198,7 +200,7 @@ impl Site {
             };
             // What strangers send must not take the link's bytes.
             let direction = space.key.direction(src, dst);
-            if !direction.verify(datagram.signed, datagram.body, datagram.mac) {
+            if !direction.verify(&space.hash, datagram.signed, datagram.body, datagram.mac) {
                 self.stranger();
                 continue;
             }

@@ -42,9 +42,10 @@ fn rank(of: &Running, number: u32) -> UdpSocket {
 
 fn datagram(key: u8, src: u32, dst: u32, number: u64) -> Vec<u8> {
     let key = JobKey::new([key; 16]);
-    let body = [7; 100];
-    let signed = Envelope { job: key.job(), kind: Kind::Data, src, dst, number, len: 100 }.bytes();
-    [&signed[..], &key.direction(src, dst).mac(&signed, &body), &body].concat()
+    let body = [7; 200];
+    let signed = Envelope { job: key.job(), kind: Kind::Data, src, dst, number, len: 200 }.bytes();
+    let mac = key.direction(src, dst).mac(&key.body_hash(), &signed, &body);
+    [&signed[..], &mac, &body].concat()
 }
 
 /// Sends until the other has something, and gives that.

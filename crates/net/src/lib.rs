@@ -28,6 +28,7 @@ mod watch;
 mod xdp;
 
 pub use auth::JobKey;
+pub use body_hash::BodyHash;
 pub use bulk::MIN_STREAMED;
 pub use card::{AddressAndPrefix, CARD_BYTES_MAX, Card, FabricCard, is_link_local};
 pub use datagrams::Directory;
