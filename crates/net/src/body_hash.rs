@@ -58,6 +58,11 @@ impl BodyHash {
                 return Some(unsafe { x86::narrow(self, blocks, last) });
             }
         }
+        #[cfg(target_arch = "aarch64")]
+        if std::arch::is_aarch64_feature_detected!("aes") {
+            // SAFETY: the processor has it.
+            return Some(unsafe { aarch64::narrow(self, blocks, last) });
+        }
         Some(self.portable(blocks, last))
     }
 
@@ -70,6 +75,17 @@ impl BodyHash {
 
     /// For processors without such multiplications: slow, in a time that does not depend on what it multiplies.
     fn portable(&self, blocks: &[[u8; BLOCK]], last: Option<&[u8; BLOCK]>) -> Digest {
+        self.sums(blocks, last, multiply)
+    }
+
+    /// The sums, by this multiplication.
+    #[inline(always)]
+    fn sums(
+        &self,
+        blocks: &[[u8; BLOCK]],
+        last: Option<&[u8; BLOCK]>,
+        multiply: impl Fn(u64, u64) -> u128,
+    ) -> Digest {
         let mut sums = [0; 2];
         for (block, key) in blocks.iter().chain(last).zip(self.keys()) {
             let mut words = [0; WORDS_IN_BLOCK];
@@ -106,6 +122,18 @@ fn multiply(a: u64, b: u64) -> u128 {
         product |= sum & EVERY_FIFTH << r;
     }
     product
+}
+
+#[cfg(target_arch = "aarch64")]
+mod aarch64 {
+    use super::{BLOCK, BodyHash, Digest};
+    use core::arch::aarch64::vmull_p64;
+
+    /// Two words at a time (PMULL).
+    #[target_feature(enable = "neon,aes")]
+    pub fn narrow(hash: &BodyHash, blocks: &[[u8; BLOCK]], last: Option<&[u8; BLOCK]>) -> Digest {
+        hash.sums(blocks, last, |a, b| vmull_p64(a, b))
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
