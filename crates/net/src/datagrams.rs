@@ -601,12 +601,16 @@ impl Datagrams {
     /// The others are those in a network of an interface that no earlier one needs.
     pub fn ways(&mut self, rank: u32) -> Vec<Address> {
         let all = self.addresses(rank);
+        let index = self.peer_index(rank);
+        let proven = self.peers[index].path.filter(|_| self.peers[index].proven);
         let mut taken: Vec<&str> = Vec::new();
         let mut ways = Vec::new();
         for way in all {
             let Some(ip) = way.socket_address().map(|a| a.ip()) else { continue };
-            if self.own.iter().any(|own| own.subnet.ip == ip && !own.loopback) {
-                // Ours as well, as that of docker0 is: not the way to anybody else.
+            let ours = self.own.iter().any(|own| own.subnet.ip == ip && !own.loopback);
+            if ours && Some(way) != proven {
+                // Ours as well, as that of docker0 is: not the way to anybody else, unless the peer has answered there,
+                // because one machine is two hosts of the job under two names.
                 continue;
             }
             let near = self.own.iter().find(|own| match way.scope() {
@@ -622,6 +626,13 @@ impl Datagrams {
             ways.push(way);
         }
         ways
+    }
+
+    /// The same for streams: a peer all of whose addresses are ours as well is one on this machine, or none. Whoever is
+    /// there has to prove that it is the peer.
+    pub fn stream_ways(&mut self, rank: u32) -> Vec<Address> {
+        let ways = self.ways(rank);
+        if ways.is_empty() { self.addresses(rank) } else { ways }
     }
 
     /// The peer as people know it: its host, and the address in use.
