@@ -453,7 +453,7 @@ impl Net {
     #[inline(never)]
     fn stream(&mut self, now: u64) -> Result<usize, Broken> {
         let datagrams = &mut self.datagrams;
-        match self.streams.turn(now, &mut |rank| datagrams.stream_ways(rank)) {
+        match self.streams.turn(now, &mut |rank| datagrams.ways(rank)) {
             Ok(moved) => Ok(usize::from(moved || self.streams.has_done())),
             Err(nonsense) => Err(self.nonsense(&nonsense)),
         }
@@ -508,7 +508,7 @@ impl Net {
     fn streams_rest(&mut self, now: u64) -> bool {
         self.streams.look(now);
         let datagrams = &mut self.datagrams;
-        let moved = self.streams.last_turn(now, &mut |rank| datagrams.stream_ways(rank));
+        let moved = self.streams.last_turn(now, &mut |rank| datagrams.ways(rank));
         match moved {
             Ok(moved) => !moved && !self.streams.has_done(),
             Err(nonsense) => {
