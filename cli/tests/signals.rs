@@ -179,7 +179,8 @@ fn a_daemon_whose_name_is_no_text_does_not_outlive_the_job() {
         gate.wait()
     );
     let mut job = bash(&["-n", "1"], &script);
-    assert_eq!(job.run().code, 0);
+    let child = job.start();
+    assert_eq!(wait(child).code, 0);
     job.check_gone();
 }
 

@@ -221,7 +221,7 @@ impl SiteOptions {
         if self.is_empty() {
             return Ok(None);
         }
-        self.check()?;
+        self.check_names()?;
         let of_node = self.sites_of_nodes(spread, &is_local)?;
         let mut gateways = Vec::new();
         if !self.family {
@@ -237,7 +237,7 @@ impl SiteOptions {
     }
 
     /// Whether what the user has named makes sense by itself.
-    fn check(&self) -> Result<(), LaunchError> {
+    fn check_names(&self) -> Result<(), LaunchError> {
         for chosen in &self.gateways {
             if !self.sites.iter().any(|site| site.name == chosen.site) {
                 let (name, host) = (&chosen.site, &chosen.host);
