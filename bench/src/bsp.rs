@@ -13,7 +13,7 @@ use crate::target::Target;
 use serde::Serialize;
 
 /// Bytes of a word, which is what g is told of.
-const WORD: f64 = 8.0;
+const WORD_BYTES: f64 = 8.0;
 
 /// What `hpvm bench bsp` was asked to do.
 #[derive(Debug)]
@@ -94,7 +94,7 @@ pub(crate) fn fits(points: &[Record]) -> Vec<Fit> {
         let off = |(x, y): &(f64, f64)| ((line.at_zero + line.slope * x - y) / y).abs();
         let residual = own.iter().map(off).fold(0.0, f64::max);
         let (ranks, operation, kind) = wanted.clone();
-        let (l, g, g_word) = (line.at_zero, line.slope, line.slope * WORD);
+        let (l, g, g_word) = (line.at_zero, line.slope, line.slope * WORD_BYTES);
         Some(Fit { ranks, operation, kind, l, g, g_word, residual })
     };
     names.iter().filter_map(one).collect()
@@ -161,8 +161,12 @@ fn print_machine(report: &Report, p: u32) {
     let copies = report.points.iter().filter(|r| r.mode == "memcpy" && r.ranks == p);
     if let Some(copy) = copies.max_by_key(|r| r.size) {
         let ns = copy.median * 1e3 / copy.size as f64;
-        let cells =
-            ["-".to_owned(), table::number(ns * WORD), table::number(ns), table::number(1e3 / ns)];
+        let cells = [
+            "-".to_owned(),
+            table::number(ns * WORD_BYTES),
+            table::number(ns),
+            table::number(1e3 / ns),
+        ];
         let mut row = vec!["memcpy".to_owned(), table::bytes(copy.size)];
         row.extend(cells);
         row.push("-".to_owned());

@@ -110,3 +110,34 @@ fn a_report_that_cannot_be_written_is_an_error() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("cannot write to standard output: No space left"), "{said}");
 }
+
+/// Words of a user that a command refuses: one short line that steers no terminal.
+#[test]
+fn words_that_name_no_job_are_told_in_a_short_line() {
+    let long = "x".repeat(100_000);
+    for action in ["cancel", "hold", "release", "show", "wait", "logs"] {
+        for word in ["\u{1b}[31m", &long] {
+            let output = hpvm(&[action, word]);
+            let err = String::from_utf8_lossy(&output.stderr);
+            assert!(!output.status.success() && err.len() < 400, "{action}: {err}");
+            assert!(!err.trim_end().contains(char::is_control), "{action}: {err:?}");
+        }
+    }
+}
+
+/// Nobody writes to the pipe, so whoever opens it waits for ever.
+#[test]
+fn a_pipe_in_place_of_a_file_is_not_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = dir.path().join("pipe");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let pipe = pipe.to_str().unwrap();
+    for words in [&["submit", pipe][..], &["serve", "--config", pipe], &["node", "--config", pipe]]
+    {
+        let mut command = Command::new("timeout");
+        command.args(["60", env!("CARGO_BIN_EXE_hpvm")]).args(words);
+        let output = command.env("HPVM_SERVER", "http://127.0.0.1:1").output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{words:?}: {output:?}");
+    }
+}

@@ -3,6 +3,7 @@
 mod common;
 
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::process::Stdio;
 
 use common::*;
@@ -139,6 +140,25 @@ fn output_of_what_outlives_its_rank_is_not_lost() {
     );
     let ended = bash(&["-n", "2"], &script).run();
     assert_eq!(sorted(&ended.out), ["early", "early", "late"], "{ended:?}");
+}
+
+#[test]
+fn a_limit_of_file_size_is_told() {
+    let mut job = mpirun(&["-n", "2", "yes"]);
+    let file = tempfile::tempfile().unwrap();
+    job.command.stdout(file);
+    // SAFETY: one async-signal-safe call with a readable limit.
+    unsafe {
+        job.command.pre_exec(|| {
+            let limit = libc::rlimit { rlim_cur: 100_000, rlim_max: 100_000 };
+            (libc::setrlimit(libc::RLIMIT_FSIZE, &limit) == 0)
+                .then_some(())
+                .ok_or_else(std::io::Error::last_os_error)
+        });
+    }
+    let ended = job.run();
+    assert_eq!(ended.code, 1, "{ended:?}");
+    assert!(ended.err.contains("standard output: File too large"), "{ended:?}");
 }
 
 #[test]

@@ -103,6 +103,25 @@ fn the_exit_code_is_the_commands() {
 }
 
 #[test]
+fn a_command_that_cannot_be_started_is_told_in_one_line_that_steers_no_terminal() {
+    let long = "x".repeat(100_000);
+    for (word, code, part) in [
+        ("no-\u{1b}[31m\u{7}such", 127, "'no-\\u{1b}[31m\\u{7}such' not found"),
+        (&long, 126, "...xxx"),
+        ("/etc/passwd", 126, "/etc/passwd"),
+        ("/", 126, "folder"),
+        ("", 127, "''"),
+    ] {
+        let output = prof(&["--", word]).output().expect("hpvm prof");
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{err}");
+        assert!(err.contains(part) && err.len() < 300, "{err}");
+        assert_eq!(err.matches('\n').count(), 1, "{err}");
+        assert!(!err.trim_end().contains(char::is_control), "{err:?}");
+    }
+}
+
+#[test]
 fn what_is_wrong_is_said() {
     for (args, part) in [
         (&["-e", "no-such-event", "true"][..], "no event 'no-such-event'; see hpvm prof --list"),
@@ -198,8 +217,9 @@ fn a_job_that_runs_is_counted_from_now_on() {
     let has_events = || {
         let descriptors =
             std::fs::read_dir(format!("/proc/{watched}/fd")).into_iter().flatten().flatten();
-        let mut links = descriptors.filter_map(|entry| std::fs::read_link(entry.path()).ok());
-        links.any(|link| link.as_os_str() == "anon_inode:[perf_event]")
+        let links = descriptors.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+        // Before it looks for the job it tries one event after the other.
+        links.filter(|link| link.as_os_str() == "anon_inode:[perf_event]").count() > 1
     };
     assert!(until(has_events), "it does not count");
     kill(launcher.id() as i32, libc::SIGTERM);

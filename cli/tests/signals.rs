@@ -165,6 +165,25 @@ fn daemons_of_ranks_do_not_outlive_the_job() {
     assert_eq!((ended.code, ended.err.as_str()), (0, ""));
 }
 
+/// The kernel cuts names to 15 bytes, which may be in the middle of a character.
+#[test]
+fn a_daemon_whose_name_is_no_text_does_not_outlive_the_job() {
+    let gate = Gate::new();
+    let daemon = format!(
+        "printf '\\303' >/proc/$$/comm; : > {}; while :; do sleep 1000 & wait; done",
+        gate.file().display()
+    );
+    let script = format!(
+        "setsid bash -c \"{}\" </dev/null >/dev/null 2>&1 & {}; exit 0",
+        daemon.replace('$', "\\$"),
+        gate.wait()
+    );
+    let mut job = bash(&["-n", "1"], &script);
+    let child = job.start();
+    assert_eq!(wait(child).code, 0);
+    job.check_gone();
+}
+
 #[test]
 fn children_from_before_are_spared() {
     let program = env!("CARGO_BIN_EXE_hpvm");

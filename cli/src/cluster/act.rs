@@ -51,6 +51,7 @@ pub fn run(action: &str, matches: &ArgMatches) -> Result<i32, String> {
             Ok(_) => {}
             Err(text) => {
                 // If standard error is closed, there is nobody to tell.
+                let text = hpvm_launch::text::message(&text);
                 let _ = writeln!(std::io::stderr(), "hpvm: {action}: {text}");
                 code = 1;
             }

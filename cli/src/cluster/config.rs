@@ -7,9 +7,13 @@ use std::path::{Path, PathBuf};
 
 use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Command};
+use hpvm_launch::text_file;
 
 use super::node::SERVICE as NODE;
 use super::serve::SERVICE as SERVE;
+
+/// A file with more bytes is no configuration.
+const FILE_MAX: u64 = 1 << 20;
 
 /// A command that runs on as a service.
 pub struct Service {
@@ -106,8 +110,8 @@ impl Service {
         let file = self.file(flags).map_err(told)?;
         let mut settings = match &file {
             Some(path) => {
-                let text = std::fs::read_to_string(path).map_err(|error| {
-                    told(format!("configuration file {}: {error}", path.display()))
+                let text = text_file::read(path, FILE_MAX).map_err(|unread| {
+                    told(format!("configuration file {}: {unread}", path.display()))
                 })?;
                 self.parse(&path.display().to_string(), &text, &definition).map_err(told)?
             }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use hpvm_launch::text_file;
 use hpvm_node::Options;
 use hpvm_queue::driver::turn_of;
 use hpvm_queue::node::Capacity;
@@ -24,6 +25,8 @@ use super::{credentials, serve, server};
 pub(super) const TOKEN_FILE: &str = "node.token";
 /// Longer lines are no token.
 const TOKEN_MAX: usize = 4096;
+/// Nor is a longer file one with a token.
+const TOKEN_FILE_MAX: u64 = 1 << 20;
 /// Between two looks for a server that is not there yet.
 const AGAIN: Duration = Duration::from_secs(2);
 
@@ -254,7 +257,7 @@ pub(super) fn token_in(path: &Path) -> Result<String, String> {
         let text = format!("others can read it (mode {:o}): chmod 600", mode & 0o777);
         return Err(told(&text));
     }
-    let text = std::fs::read_to_string(path).map_err(|error| told(&error))?;
+    let text = text_file::read(path, TOKEN_FILE_MAX).map_err(|unread| told(&unread))?;
     match text.split_whitespace().next() {
         Some(token) => Ok(token.to_string()),
         None => Err(told(&"it is empty")),

@@ -340,10 +340,11 @@ fn script(words: &[String]) -> Result<Option<(String, String)>, String> {
         }
         return Ok(Some(("stdin".into(), text)));
     };
-    let Ok(mut file) = std::fs::File::open(first) else { return Ok(None) };
-    if !file.metadata().is_ok_and(|meta| meta.is_file()) {
+    // To open a pipe would wait for somebody who writes to it.
+    if !std::fs::metadata(first).is_ok_and(|meta| meta.is_file()) {
         return Ok(None);
     }
+    let Ok(mut file) = std::fs::File::open(first) else { return Ok(None) };
     let mut start = [0; 2];
     if file.read_exact(&mut start).is_err() || &start != b"#!" {
         return Ok(None);

@@ -84,9 +84,9 @@ fn choose(word: &str) -> Result<Job, String> {
 
 fn is_there(job: &Job) -> bool {
     job.processes.iter().any(|pid| {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        // Behind the name: the state. A process that has ended waits for its launcher.
-        stat.rfind(')').is_some_and(|end| !stat[end + 1..].trim_start().starts_with(['Z', 'X']))
+        // First comes the state. A process that has ended waits for its launcher.
+        let stat = hpvm_os::process::stat(*pid as u32);
+        stat.is_some_and(|stat| !stat.trim_start().starts_with(['Z', 'X']))
     })
 }
 

@@ -5,6 +5,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
@@ -12,8 +13,9 @@ use clap::ArgMatches;
 use hpvm_counters::allowed::Offer;
 use hpvm_counters::events::{TASK_CLOCK, software};
 use hpvm_counters::{Estimate, Part, Report};
-use hpvm_launch::sys;
-use hpvm_launch::text::printable;
+use hpvm_launch::error::LaunchError;
+use hpvm_launch::text::{message, printable};
+use hpvm_launch::{program, sys};
 
 use super::collector::Collector;
 use super::output::{self, Usual};
@@ -23,8 +25,24 @@ const BETWEEN: Duration = Duration::from_millis(100);
 /// Signals that are the command's business.
 const SIGNALS: [i32; 4] = [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP];
 
+/// The file of a command's program, which is found as `mpirun` finds it: the launcher where the words begin with one of
+/// its flags.
+pub fn file(words: &[OsString]) -> Result<PathBuf, LaunchError> {
+    match words.first() {
+        Some(name) if !is_flag(name) => {
+            program::find(name, Path::new(""), std::env::var_os("PATH").as_deref())
+        }
+        _ => std::env::current_exe().map_err(|error| LaunchError::system("our own name", &error)),
+    }
+}
+
 /// Performs `hpvm prof COMMAND...`.
-pub fn run(words: &[OsString], offer: Offer, matches: &ArgMatches) -> Result<i32, String> {
+pub fn run(
+    file: &Path,
+    words: &[OsString],
+    offer: Offer,
+    matches: &ArgMatches,
+) -> Result<i32, String> {
     let failed = |what: &str, error: io::Error| format!("prof: {what}: {error}");
     let limit = raise_limit();
     let region = matches.get_flag("region");
@@ -32,11 +50,12 @@ pub fn run(words: &[OsString], offer: Offer, matches: &ArgMatches) -> Result<i32
     let (mut collector, name) =
         Collector::new(offer, region).map_err(|error| failed("a socket", error))?;
     let signals = signals().map_err(|error| failed("signals", error))?;
-    let shown: Vec<_> = words.iter().map(|word| printable(&word.to_string_lossy())).collect();
-    let words = with_launcher(words)?;
+    let shown: Vec<_> =
+        words.iter().map(|word| message(&printable(&word.to_string_lossy()))).collect();
+    let words = with_launcher(file, words);
     let began = Instant::now();
     let child =
-        start(&words, &name, limit).map_err(|error| failed("starting the command", error))?;
+        start(file, &words, &name, limit).map_err(|error| failed("starting the command", error))?;
     let pid = child.id() as i32;
     let end = sys::pidfd(pid).map_err(|error| failed("watching the command", error))?;
     while !has_ended(&mut collector, &end, &signals, pid)? {}
@@ -58,14 +77,15 @@ pub fn run(words: &[OsString], offer: Offer, matches: &ArgMatches) -> Result<i32
     Ok(code)
 }
 
+fn is_flag(word: &OsString) -> bool {
+    word.as_encoded_bytes().starts_with(b"-")
+}
+
 /// `-n 4 ./a.out` is for the launcher.
-fn with_launcher(words: &[OsString]) -> Result<Vec<OsString>, String> {
-    let flags = words.first().is_some_and(|word| word.to_string_lossy().starts_with('-'));
-    if !flags {
-        return Ok(words.to_vec());
-    }
-    let own = std::env::current_exe().map_err(|error| format!("prof: our own name: {error}"))?;
-    Ok([own.into_os_string(), "run".into()].into_iter().chain(words.iter().cloned()).collect())
+fn with_launcher(file: &Path, words: &[OsString]) -> Vec<OsString> {
+    let launcher = [file.into(), "run".into()];
+    let first = launcher.into_iter().filter(|_| words.first().is_some_and(is_flag));
+    first.chain(words.iter().cloned()).collect()
 }
 
 /// Every rank takes some descriptors here. The limit that there was, for the command.
@@ -82,9 +102,14 @@ pub fn signals() -> io::Result<OwnedFd> {
 }
 
 /// Starts the command; it waits for its events before it becomes the program.
-fn start(words: &[OsString], name: &str, limit: Option<libc::rlimit>) -> io::Result<Child> {
+fn start(
+    file: &Path,
+    words: &[OsString],
+    name: &str,
+    limit: Option<libc::rlimit>,
+) -> io::Result<Child> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(["counted", name, "command"]).arg(&words[0]).args(words);
+    command.args(["counted", name, "command"]).arg(file).args(words);
     command.env(hpvm_launch::environment::PROF, name);
     // SAFETY: the closure makes async-signal-safe calls only.
     unsafe {

@@ -34,7 +34,9 @@ pub fn main(words: &[OsString]) -> i32 {
         hand_on(descriptors);
     }
     let error = become_program(file, argv);
-    eprintln!("hpvm prof: '{}': {error}", file.to_string_lossy());
+    let text = format!("'{}': {error}", file.to_string_lossy());
+    // If standard error is closed, there is nobody to tell.
+    let _ = writeln!(io::stderr(), "hpvm prof: {}", hpvm_launch::text::message(&text));
     // As shells have it.
     if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 }
 }

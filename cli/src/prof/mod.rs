@@ -7,6 +7,8 @@ pub mod counted;
 mod output;
 mod socket;
 
+use std::io::Write;
+
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use hpvm_counters::allowed::Offer;
 use hpvm_counters::{Event, events};
@@ -124,7 +126,14 @@ pub fn run(matches: &ArgMatches) -> Result<i32, String> {
     match (matches.get_one::<String>("job"), words.is_empty()) {
         (Some(job), true) => attach::run(job, offer, matches),
         (Some(_), false) => Err("prof: give either -j JOB or a command, not both".into()),
-        (None, false) => command::run(&words, offer, matches),
+        (None, false) => match command::file(&words) {
+            Ok(file) => command::run(&file, &words, offer, matches),
+            Err(error) => {
+                // If standard error is closed, there is nobody to tell.
+                let _ = writeln!(std::io::stderr(), "hpvm: prof: {}", error.message);
+                Ok(error.code)
+            }
+        },
         (None, true) => {
             Err("prof: no command given; hpvm prof mpirun -n 4 ./a.out, hpvm prof -j JOB".into())
         }

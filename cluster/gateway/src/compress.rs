@@ -11,7 +11,7 @@ pub const HEAD: usize = 2 + 4 + 4;
 /// The longest batch: what is taken in one go, and one more datagram with its length.
 pub const BATCH_BYTES_MAX: usize = super::link::BATCH + 2 + (64 << 10);
 /// Shorter ones are not worth the time.
-const SHORTEST: usize = 1024;
+const COMPRESSED_BYTES_MIN: usize = 1024;
 /// zstd's level: what a processor does faster than a link of 1 Gbit/s takes.
 const LEVEL: i32 = 1;
 /// Where less than one part in so many is won, nothing is.
@@ -40,7 +40,7 @@ impl Packer {
     /// What goes in place of a batch: a frame, or none when that is not shorter.
     pub fn pack(&mut self, batch: &[u8]) -> Option<&[u8]> {
         let zstd = self.zstd.as_mut()?;
-        if !(SHORTEST..=BATCH_BYTES_MAX).contains(&batch.len()) {
+        if !(COMPRESSED_BYTES_MIN..=BATCH_BYTES_MAX).contains(&batch.len()) {
             return None;
         }
         if self.resting > 0 {
@@ -169,7 +169,7 @@ mod tests {
         assert!(until * good.len() <= LONGEST_PAUSE + good.len(), "{until}");
         assert!(packer.pack(&good).is_some());
         assert!(Packer::new(false).pack(&good).is_none());
-        assert!(packer.pack(&good[..SHORTEST - 1]).is_none());
+        assert!(packer.pack(&good[..COMPRESSED_BYTES_MIN - 1]).is_none());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::error::LaunchError;
 use crate::hostlist;
+use crate::text::digits;
 use crate::text_file::{self, Unread};
 
 /// A host with the number of slots the user gave it.
@@ -126,9 +127,7 @@ pub(crate) fn is_name(name: &str) -> bool {
 }
 
 fn parse_slots(item: &str, count: &str) -> Result<u32, LaunchError> {
-    // A sign in front is taken by the standard library.
-    let digits = count.bytes().all(|byte| byte.is_ascii_digit());
-    count.parse().ok().filter(|count| *count > 0 && digits).ok_or_else(|| {
+    digits(count).filter(|count| *count > 0).ok_or_else(|| {
         LaunchError::usage(format!("'{item}': '{count}' is not a number of slots from 1"))
     })
 }

@@ -93,8 +93,12 @@ fn has_segment(pid: i32) -> bool {
 
 /// The name of a process's program, for messages.
 fn program(pid: i32) -> String {
-    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    name.trim().chars().map(|c| if c.is_control() { '?' } else { c }).collect()
+    let name = fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+    String::from_utf8_lossy(&name)
+        .trim()
+        .chars()
+        .map(|c| if c.is_control() { '?' } else { c })
+        .collect()
 }
 
 /// Cause and remedy in one line. `who` is the rank, `ours` the folder of our libraries.

@@ -221,6 +221,23 @@ impl SiteOptions {
         if self.is_empty() {
             return Ok(None);
         }
+        self.check_names()?;
+        let of_node = self.sites_of_nodes(spread, &is_local)?;
+        let mut gateways = Vec::new();
+        if !self.family {
+            for (number, site) in (0_u16..).zip(&self.sites) {
+                let own = (0_u32..).zip(&spread.nodes);
+                let own = own.filter(|(node, _)| of_node[*node as usize] == number).collect();
+                gateways.push(self.gateway_of((number, site), own, &is_local)?);
+            }
+        }
+        let names = self.sites.iter().map(|site| site.name.clone()).collect();
+        let ranks = spread.ranks.iter().map(|rank| of_node[rank.node as usize]).collect();
+        Ok(Some(Plan { text: Sites { names, ranks }.text(), gateways, compress: !self.plain }))
+    }
+
+    /// Whether what the user has named makes sense by itself.
+    fn check_names(&self) -> Result<(), LaunchError> {
         for chosen in &self.gateways {
             if !self.sites.iter().any(|site| site.name == chosen.site) {
                 let (name, host) = (&chosen.site, &chosen.host);
@@ -229,88 +246,91 @@ impl SiteOptions {
                 )));
             }
         }
-        if self.sites.len() == 1 && !self.family {
-            return Err(LaunchError::usage(format!(
+        match &self.sites[..] {
+            [only] if !self.family => Err(LaunchError::usage(format!(
                 "--site {}: there is one site only; name the others, or use --host",
-                self.sites[0].name
-            )));
+                only.name
+            ))),
+            _ => Ok(()),
         }
-        let is = |node: &spread::Host, name: &str| {
-            if node.local { is_local(name) } else { same(&node.host, name) }
-        };
-        let own_name = |host: &str| {
-            self.allocation_of(host)
-                .map_or(host, |allocation| allocation.own_name(host))
-                .to_string()
-        };
-        let is_called = |node: &spread::Host, name: &str| {
-            is(node, name) || !node.local && same(&own_name(&node.host), name)
-        };
-        let mut of_node: Vec<u16> = Vec::new();
-        for node in &spread.nodes {
+    }
+
+    /// The number of the site of each host.
+    fn sites_of_nodes(
+        &self,
+        spread: &Spread,
+        is_local: &impl Fn(&str) -> bool,
+    ) -> Result<Vec<u16>, LaunchError> {
+        let site_of = |node: &spread::Host| {
             let mut found = (0..)
                 .zip(&self.sites)
-                .filter(|(_, site)| site.hosts.iter().any(|name| is(node, name)));
+                .filter(|(_, site)| site.hosts.iter().any(|name| is(node, name, is_local)));
             let host = &node.host;
             match (found.next(), found.next()) {
-                (Some((number, _)), None) => of_node.push(number),
-                (Some((_, one)), Some((_, other))) => {
-                    return Err(LaunchError::usage(format!(
-                        "--site: host '{host}' is at the sites '{}' and '{}'",
-                        one.name, other.name
-                    )));
-                }
-                (None, _) if self.family => {
-                    return Err(LaunchError::usage(format!(
-                        "host '{host}' is at none of the sites of the job that spawns processes there: {}",
-                        self.given.join(" ")
-                    )));
-                }
-                (None, _) => {
-                    return Err(LaunchError::usage(format!(
-                        "host '{host}' is at no site: name it with --site, not with --host"
-                    )));
-                }
+                (Some((number, _)), None) => Ok(number),
+                (Some((_, one)), Some((_, other))) => Err(LaunchError::usage(format!(
+                    "--site: host '{host}' is at the sites '{}' and '{}'",
+                    one.name, other.name
+                ))),
+                (None, _) if self.family => Err(LaunchError::usage(format!(
+                    "host '{host}' is at none of the sites of the job that spawns processes there: {}",
+                    self.given.join(" ")
+                ))),
+                (None, _) => Err(LaunchError::usage(format!(
+                    "host '{host}' is at no site: name it with --site, not with --host"
+                ))),
             }
-        }
-        let mut gateways = Vec::new();
-        let own_gateways = self.sites.iter().filter(|_| !self.family);
-        for (number, site) in (0_u16..).zip(own_gateways) {
-            let chosen = self.gateways.iter().find(|chosen| chosen.site == site.name);
-            let mut own =
-                (0_u32..).zip(&spread.nodes).filter(|(node, _)| of_node[*node as usize] == number);
-            let Some((node, host)) =
-                own.find(|(_, node)| chosen.is_none_or(|chosen| is_called(node, &chosen.host)))
-            else {
-                return Err(LaunchError::usage(match chosen {
-                    Some(chosen) => format!(
-                        "--gateway {}={}: a gateway runs on one of the hosts of its site that have ranks",
-                        site.name, chosen.host
-                    ),
-                    None => format!(
-                        "--site: site '{}' has no rank; start more with -n, or leave it out",
-                        site.name
-                    ),
-                }));
-            };
-            let host = match chosen {
-                Some(chosen) => chosen.host.clone(),
-                // As the user calls it: this machine's own name may mean nothing elsewhere.
-                None => {
-                    own_name(site.hosts.iter().find(|name| is(host, name)).unwrap_or(&host.host))
-                }
-            };
-            gateways.push(Gateway {
-                site: number,
-                node,
-                host,
-                port: chosen.map_or(0, |chosen| chosen.port),
-            });
-        }
-        let names = self.sites.iter().map(|site| site.name.clone()).collect();
-        let ranks = spread.ranks.iter().map(|rank| of_node[rank.node as usize]).collect();
-        Ok(Some(Plan { text: Sites { names, ranks }.text(), gateways, compress: !self.plain }))
+        };
+        spread.nodes.iter().map(site_of).collect()
     }
+
+    /// The gateway of a site whose hosts with ranks are `own`: where the user has said, or on the first of them.
+    fn gateway_of(
+        &self,
+        (number, site): (u16, &Site),
+        own: Vec<(u32, &spread::Host)>,
+        is_local: &impl Fn(&str) -> bool,
+    ) -> Result<Gateway, LaunchError> {
+        let chosen = self.gateways.iter().find(|chosen| chosen.site == site.name);
+        let is_called = |node: &spread::Host, name: &str| {
+            is(node, name, is_local) || !node.local && same(&self.own_name(&node.host), name)
+        };
+        let mut own = own.into_iter();
+        let Some((node, host)) =
+            own.find(|(_, node)| chosen.is_none_or(|chosen| is_called(node, &chosen.host)))
+        else {
+            return Err(LaunchError::usage(match chosen {
+                Some(chosen) => format!(
+                    "--gateway {}={}: a gateway runs on one of the hosts of its site that have ranks",
+                    site.name, chosen.host
+                ),
+                None => format!(
+                    "--site: site '{}' has no rank; start more with -n, or leave it out",
+                    site.name
+                ),
+            }));
+        };
+        let host = match chosen {
+            Some(chosen) => chosen.host.clone(),
+            // As the user calls it: this machine's own name may mean nothing elsewhere.
+            None => {
+                let called = site.hosts.iter().find(|name| is(host, name, is_local));
+                self.own_name(called.unwrap_or(&host.host))
+            }
+        };
+        Ok(Gateway { site: number, node, host, port: chosen.map_or(0, |chosen| chosen.port) })
+    }
+
+    /// The name of a host at its site: without what stands for its allocation.
+    fn own_name(&self, host: &str) -> String {
+        let allocation = self.allocation_of(host);
+        allocation.map_or(host, |allocation| allocation.own_name(host)).to_string()
+    }
+}
+
+/// Whether a host has this name.
+fn is(node: &spread::Host, name: &str, is_local: &impl Fn(&str) -> bool) -> bool {
+    if node.local { is_local(name) } else { same(&node.host, name) }
 }
 
 impl Site {

@@ -1,4 +1,6 @@
-//! Text of messages: names of signals, and words of others.
+//! Text of messages: names of signals, and words of others; and numbers that users write.
+
+use std::str::FromStr;
 
 /// `SIGSEGV` for 11; `signal 40` where there is no name.
 pub fn signal_name(number: i32) -> String {
@@ -67,6 +69,11 @@ fn escaped(c: char, out: &mut String) {
         true => out.extend(c.escape_default()),
         false => out.push(c),
     }
+}
+
+/// A number in digits alone. The standard library takes a `+` as well, which is a slip of the user more often than not.
+pub fn digits<T: FromStr>(text: &str) -> Option<T> {
+    text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Text of others (programs, files, other hosts) in one line that steers no terminal: `\u{1b}`

@@ -11,7 +11,7 @@ use crate::sample::{Cpu, CpuUse, Disk, HostSample, Interface, Network};
 
 /// The least time between two readings that gives rates. The kernel counts a processor's time in
 /// ticks of 10 ms mostly; over a few of them a fraction would be noise.
-const SHORTEST: Duration = Duration::from_millis(50);
+const INTERVAL_MIN: Duration = Duration::from_millis(50);
 
 /// What one reading says by itself: levels, no rates.
 pub fn first(now: &Reading) -> HostSample {
@@ -28,7 +28,7 @@ pub fn first(now: &Reading) -> HostSample {
 /// The sample at `now`, with rates since `before`.
 pub fn between(before: &Reading, now: &Reading) -> HostSample {
     let mut sample = first(now);
-    let Some(interval) = now.clock.checked_sub(before.clock).filter(|time| *time >= SHORTEST)
+    let Some(interval) = now.clock.checked_sub(before.clock).filter(|time| *time >= INTERVAL_MIN)
     else {
         return sample;
     };

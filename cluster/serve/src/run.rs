@@ -25,6 +25,7 @@ use crate::tls::listen::TlsListener;
 use crate::tls::own::{self, Own};
 use hpvm_queue::driver::{Settings, marks_of, turn_of};
 use hpvm_queue::manager::{Config, Publish, Queue};
+use hpvm_queue::node::Version;
 use hpvm_queue::policy::Resources;
 use hpvm_queue::processors::Processors;
 use hpvm_queue::slurm::Slurm;
@@ -132,36 +133,10 @@ async fn serve(options: &Options, moderation: Arc<Moderation>) -> Result<(), Str
     let capacity = Resources::from(hpvm_queue::node::Capacity::of_this_machine());
     let processors = Processors::of_this_machine(None, turn_of(&options.data));
     let (events, _) = broadcast::channel::<Arc<Happened>>(CHANNEL);
-    let sender = events.clone();
     let versions = watch::Sender::new(BTreeMap::new());
-    let newer = versions.clone();
-    let publish = Publish {
-        events: Box::new(move |rows: Vec<Happened>| {
-            for row in rows {
-                // Without a stream there is nobody to tell.
-                let _ = sender.send(Arc::new(row));
-            }
-        }),
-        orders: Box::new(move |news| {
-            newer.send_modify(|versions| {
-                for (name, version) in news {
-                    match version {
-                        Some(version) => versions.insert(name, version),
-                        None => versions.remove(&name),
-                    };
-                }
-            });
-        }),
-    };
+    let publish = publish(events.clone(), versions.clone());
     let slurm = find_slurm(options.queue)?;
-    if options.system && (uid != 0 || slurm.is_some()) {
-        return Err(match slurm {
-            Some(_) => {
-                "--system is for the queue of its own; Slurm's jobs have their users anyway".into()
-            }
-            None => "--system: only root can run jobs as their submitters".into(),
-        });
-    }
+    check_system(options, uid, slurm.is_some())?;
     let config = Config {
         place: place.clone(),
         capacity,
@@ -214,6 +189,44 @@ async fn serve(options: &Options, moderation: Arc<Moderation>) -> Result<(), Str
     let _ = std::fs::remove_file(socket(&options.data));
     queue.call(|manager| manager.stop()).map_err(|error| error.to_string())?;
     thread.join().map_err(|_| "the queue's thread failed".to_string())
+}
+
+/// What the queue tells: events to streams, and to hosts that there are newer orders.
+fn publish(
+    events: broadcast::Sender<Arc<Happened>>,
+    versions: watch::Sender<BTreeMap<String, Version>>,
+) -> Publish {
+    Publish {
+        events: Box::new(move |rows: Vec<Happened>| {
+            for row in rows {
+                // Without a stream there is nobody to tell.
+                let _ = events.send(Arc::new(row));
+            }
+        }),
+        orders: Box::new(move |news| {
+            versions.send_modify(|versions| {
+                for (name, version) in news {
+                    match version {
+                        Some(version) => versions.insert(name, version),
+                        None => versions.remove(&name),
+                    };
+                }
+            });
+        }),
+    }
+}
+
+/// Whether `--system` makes sense where it is given.
+fn check_system(options: &Options, uid: u32, slurm: bool) -> Result<(), String> {
+    match (options.system, slurm) {
+        (true, true) => {
+            Err("--system is for the queue of its own; Slurm's jobs have their users anyway".into())
+        }
+        (true, false) if uid != 0 => {
+            Err("--system: only root can run jobs as their submitters".into())
+        }
+        _ => Ok(()),
+    }
 }
 
 type Certificates = Arc<dyn ResolvesServerCert>;

@@ -9,8 +9,8 @@ mod shm;
 pub mod text;
 
 pub use shm::{
-    ALWAYS_SLOTS, Facts, LARGE_SLOT, SLOT, WHOLE_OPERANDS, Way, agreement_up_to, messages_above,
-    slots_up_to, untimed_way, way,
+    ALWAYS_SLOTS, Facts, LARGE_SLOT, SLOT, ShmMethod, WHOLE_OPERANDS, agreement_up_to,
+    messages_above, select_shm, slots_up_to, untimed_shm,
 };
 
 use std::borrow::Cow;

@@ -87,7 +87,7 @@ impl Entered {
     /// though they never sleep.
     #[inline]
     pub fn glance(&mut self) -> Result<()> {
-        let moved = self.progress_step()? || self.look_in_passing();
+        let moved = self.progress_step()? || self.poll_delegations_in_passing();
         self.glanced(moved);
         Ok(())
     }
@@ -99,23 +99,23 @@ impl Entered {
         onesided.send_batches(fm);
     }
 
-    /// As `look`, in a call that does not wait.
+    /// As `poll_delegations`, in a call that does not wait.
     #[inline(always)]
-    fn look_in_passing(&mut self) -> bool {
-        self.process.onesided().1.offers() && self.serve_in_passing()
+    fn poll_delegations_in_passing(&mut self) -> bool {
+        self.process.onesided().1.offers() && self.serve_offered()
     }
 
     /// Others expect that this rank polls while its program waits by such calls. One that looks now and then does what it finds, but
     /// nobody is to wait for it.
     #[inline(never)]
-    fn serve_in_passing(&mut self) -> bool {
+    fn serve_offered(&mut self) -> bool {
         let World { policy, process, .. } = &mut **self;
-        if !policy.looks() {
+        if !policy.serves_delegations() {
             return false;
         }
         let (fm, onesided) = process.onesided();
         let found = match policy.waits_by_calling(Instant::now) {
-            true => onesided.look(fm),
+            true => onesided.poll_delegations(fm),
             false => onesided.do_posted(fm),
         };
         if found {
@@ -156,7 +156,7 @@ impl Entered {
                 return Ok(());
             }
             self.send_batches();
-            idle = if moved || self.look() { 0 } else { idle + 1 };
+            idle = if moved || self.poll_delegations() { 0 } else { idle + 1 };
             if !self.shared() {
                 if !self.let_in() {
                     self.rest(idle);
@@ -199,7 +199,7 @@ impl Entered {
             if there() {
                 return Ok(true);
             }
-            self.look();
+            self.poll_delegations();
             if poll.is_multiple_of(POLLS_PER_TURN) {
                 self.progress_step()?;
             }
@@ -209,10 +209,10 @@ impl Entered {
 
     /// While this thread waits: does an operation on memory of this rank that another one has left for it. True: there was one.
     #[inline(always)]
-    fn look(&mut self) -> bool {
+    fn poll_delegations(&mut self) -> bool {
         let World { policy, process, .. } = &mut **self;
         let (fm, onesided) = process.onesided();
-        let found = policy.looks() && onesided.look(fm);
+        let found = policy.serves_delegations() && onesided.poll_delegations(fm);
         if found {
             // Who runs while we do is on another processor.
             policy.shares = false;
@@ -311,7 +311,7 @@ impl Entered {
                 self.let_in();
                 self.progress_step()?;
             }
-            if self.look() {
+            if self.poll_delegations() {
                 self.policy.go_on_polling(&mut wait);
             }
             let facts = self.facts(call);
@@ -383,7 +383,7 @@ impl Entered {
             self.process.fm_mut().disarm();
             return;
         }
-        if self.policy.looks() {
+        if self.policy.serves_delegations() {
             self.process.onesided().1.look_away();
         }
         let limit = self.fall_asleep(limit);
@@ -407,7 +407,7 @@ impl Entered {
         self.naps = false;
         self.leader = false;
         self.process.fm_mut().disarm();
-        if self.policy.looks() && self.process.onesided().1.is_called() {
+        if self.policy.serves_delegations() && self.process.onesided().1.is_called() {
             // The kernel likes to let a process run where it was woken from: on the processor of whoever called.
             self.process.fm_mut().transport_mut().migrate();
         }

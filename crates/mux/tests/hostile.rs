@@ -247,6 +247,21 @@ fn a_peer_that_computes_is_not_lost() {
     talk.exchange(51, || ());
 }
 
+/// One machine may be two hosts of a job under two names. A peer there that has never answered, because it computes, is asked
+/// for at the address that is ours as well.
+#[test]
+fn a_peer_at_our_own_address_that_computes_from_the_start_is_not_lost() {
+    let timeout = 2_000_000_000;
+    let mut talk = Talk::new(jobs::open_one_machine(2, 1, timeout), 100);
+    talk.send(0);
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_nanos(2 * timeout) {
+        talk.ends[0].poll(4096, |_, _, _| ()).expect("a peer that lives");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    talk.exchange(51, || ());
+}
+
 /// What strangers may send who know how our datagrams look.
 fn forge(dice: &mut Dice, seen: &[Vec<u8>]) -> Vec<u8> {
     let len = dice.below(1600);

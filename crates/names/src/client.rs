@@ -4,7 +4,7 @@ use crate::message::{Answer, NAME_MAX, PORT_MAX, Request};
 use crate::seal::{End, Seal};
 use crate::server::watch_over;
 use hpvm_net::JobKey;
-use hpvm_net::handshake::{WORD, send, session_of};
+use hpvm_net::handshake::{NONCE_BYTES, send, session_of};
 use std::io::{self, Read};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
@@ -58,7 +58,7 @@ impl Client {
             stream.set_write_timeout(Some(ANSWER_TIMEOUT))?;
             watch_over(&stream)?;
             send_all(&stream, &client.greeting())?;
-            let mut answer = [0; 2 * WORD];
+            let mut answer = [0; 2 * NONCE_BYTES];
             (&stream).read_exact(&mut answer)?;
             Ok(answer)
         };

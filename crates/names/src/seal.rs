@@ -7,7 +7,7 @@ use crate::message::MESSAGE_MAX;
 use chacha20poly1305::aead::{Aead, Payload};
 use chacha20poly1305::{ChaCha20Poly1305, KeyInit, Nonce};
 use hpvm_net::JobKey;
-use hpvm_net::handshake::WORD;
+use hpvm_net::handshake::NONCE_BYTES;
 use std::{fmt, io};
 
 /// Which end of a connection.
@@ -53,8 +53,8 @@ impl Direction {
             End::Client => b"hpvm names from client",
             End::Server => b"hpvm names from server",
         };
-        let mut whole = [0u8; 2 * WORD];
-        let (low, high) = whole.split_at_mut(WORD);
+        let mut whole = [0u8; 2 * NONCE_BYTES];
+        let (low, high) = whole.split_at_mut(NONCE_BYTES);
         low.copy_from_slice(&key.derive(&[name, &[0]].concat()));
         high.copy_from_slice(&key.derive(&[name, &[1]].concat()));
         Direction { cipher: ChaCha20Poly1305::new(&whole.into()), number: 0 }

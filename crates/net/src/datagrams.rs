@@ -603,15 +603,10 @@ impl Datagrams {
     /// One address of `rank` for each pair of interfaces that may join us, the one in use first.
     /// The others are those in a network of an interface that no earlier one needs.
     pub fn ways(&mut self, rank: u32) -> Vec<Address> {
-        let all = self.addresses(rank);
         let mut taken: Vec<&str> = Vec::new();
         let mut ways = Vec::new();
-        for way in all {
+        for way in self.addresses_of_its_own(rank) {
             let Some(ip) = way.socket_address().map(|a| a.ip()) else { continue };
-            if self.own.iter().any(|own| own.subnet.ip == ip && !own.loopback) {
-                // Ours as well, as that of docker0 is: not the way to anybody else.
-                continue;
-            }
             let near = self.own.iter().find(|own| match way.scope() {
                 0 => own.subnet.shares_network(ip),
                 scope => own.index == scope,
@@ -625,6 +620,20 @@ impl Datagrams {
             ways.push(way);
         }
         ways
+    }
+
+    /// The addresses of `rank` without those that are ours as well, as that of docker0 is: they are not the way to anybody
+    /// else. A peer all of whose addresses are ours is on this machine, which is two hosts of the job under two names.
+    fn addresses_of_its_own(&mut self, rank: u32) -> Vec<Address> {
+        let all = self.addresses(rank);
+        let ours = |way: &Address| {
+            let ip = way.socket_address().map(|a| a.ip());
+            self.own.iter().any(|own| Some(own.subnet.ip) == ip && !own.loopback)
+        };
+        match all.iter().all(ours) {
+            true => all,
+            false => all.into_iter().filter(|way| !ours(way)).collect(),
+        }
     }
 
     /// The peer as people know it: its host, and the address in use.

@@ -9,8 +9,8 @@ use crate::JobKey;
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 
-/// Bytes of a random number and of a code.
-pub const WORD: usize = 16;
+/// Bytes of a random number (a nonce) and of a code.
+pub const NONCE_BYTES: usize = 16;
 
 /// Whether two codes are equal, in a time that does not tell where they differ.
 pub fn same(a: &[u8], b: &[u8]) -> bool {
@@ -21,7 +21,7 @@ pub fn same(a: &[u8], b: &[u8]) -> bool {
 ///
 /// # Errors
 /// The system gives none.
-pub fn random() -> io::Result<[u8; WORD]> {
+pub fn random() -> io::Result<[u8; NONCE_BYTES]> {
     hpvm_os::random()
 }
 
@@ -37,11 +37,16 @@ pub fn send(socket: &impl AsRawFd, bytes: &[u8]) -> io::Result<usize> {
 }
 
 /// What follows from the secret and both numbers for `purpose`.
-fn code(secret: &JobKey, purpose: &[u8], client: &[u8; WORD], port: &[u8; WORD]) -> [u8; WORD] {
+fn code(
+    secret: &JobKey,
+    purpose: &[u8],
+    client: &[u8; NONCE_BYTES],
+    port: &[u8; NONCE_BYTES],
+) -> [u8; NONCE_BYTES] {
     secret.derive(&[purpose, client, port].concat())
 }
 
-fn session(secret: &JobKey, client: &[u8; WORD], port: &[u8; WORD]) -> JobKey {
+fn session(secret: &JobKey, client: &[u8; NONCE_BYTES], port: &[u8; NONCE_BYTES]) -> JobKey {
     JobKey::new(code(secret, b"hpvm port session", client, port))
 }
 
@@ -49,7 +54,7 @@ fn session(secret: &JobKey, client: &[u8; WORD], port: &[u8; WORD]) -> JobKey {
 #[derive(Debug)]
 pub struct Server {
     secret: JobKey,
-    number: [u8; WORD],
+    number: [u8; NONCE_BYTES],
     said: Vec<u8>,
 }
 
@@ -79,8 +84,9 @@ impl Server {
         for<'a> &'a S: Read,
     {
         loop {
-            let mut bytes = [0; 2 * WORD];
-            let room = if self.said.len() < WORD { WORD } else { 2 * WORD } - self.said.len();
+            let mut bytes = [0; 2 * NONCE_BYTES];
+            let room = if self.said.len() < NONCE_BYTES { NONCE_BYTES } else { 2 * NONCE_BYTES }
+                - self.said.len();
             match (&*stream).read(&mut bytes[..room]) {
                 Ok(0) => return Found::Stranger,
                 Ok(count) => self.said.extend_from_slice(&bytes[..count]),
@@ -88,7 +94,9 @@ impl Server {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(_) => return Found::Stranger,
             }
-            let Some((client, proof)) = self.said.split_first_chunk::<WORD>() else { continue };
+            let Some((client, proof)) = self.said.split_first_chunk::<NONCE_BYTES>() else {
+                continue;
+            };
             if proof.is_empty() {
                 let answer = code(&self.secret, b"hpvm port", client, &self.number);
                 let answer = [self.number, answer].concat();
@@ -97,7 +105,7 @@ impl Server {
                     return Found::Stranger;
                 }
             }
-            if proof.len() == WORD {
+            if proof.len() == NONCE_BYTES {
                 let right = code(&self.secret, b"hpvm port client", client, &self.number);
                 return match same(proof, &right) {
                     true => Found::Proof(session(&self.secret, client, &self.number)),
@@ -112,7 +120,7 @@ impl Server {
 #[derive(Debug)]
 pub struct Client {
     secret: JobKey,
-    number: [u8; WORD],
+    number: [u8; NONCE_BYTES],
 }
 
 /// A client of the port with this secret.
@@ -125,14 +133,14 @@ pub fn session_of(secret: &JobKey) -> io::Result<Client> {
 
 impl Client {
     /// What it says first.
-    pub fn greeting(&self) -> [u8; WORD] {
+    pub fn greeting(&self) -> [u8; NONCE_BYTES] {
         self.number
     }
 
     /// What it says to the port's `answer`, and the key of what is said from then on. `None`: who answers does not know
     /// the secret.
-    pub fn prove(&self, answer: &[u8; 2 * WORD]) -> Option<([u8; WORD], JobKey)> {
-        let (port, proof) = answer.split_first_chunk::<WORD>()?;
+    pub fn prove(&self, answer: &[u8; 2 * NONCE_BYTES]) -> Option<([u8; NONCE_BYTES], JobKey)> {
+        let (port, proof) = answer.split_first_chunk::<NONCE_BYTES>()?;
         if !same(proof, &code(&self.secret, b"hpvm port", &self.number, port)) {
             return None;
         }

@@ -2,10 +2,10 @@
 //! socket, which costs more and then carries less, is polled now and then.
 
 /// Looks past the socket for each look into it: after something came by the socket, and at most, after looks in vain.
-const OFTEN: u32 = 2;
-const SELDOM: u32 = 64;
+const SOCKET_INTERVAL_MIN: u32 = 2;
+const SOCKET_INTERVAL_MAX: u32 = 64;
 /// Looks in vain into the socket until there are fewer.
-const IN_VAIN: u32 = 16;
+const VAIN_LOOKS_MAX: u32 = 16;
 
 pub struct Turns {
     looks: u32,
@@ -15,7 +15,7 @@ pub struct Turns {
 
 impl Turns {
     pub fn new() -> Turns {
-        Turns { looks: 0, every: OFTEN, vain: 0 }
+        Turns { looks: 0, every: SOCKET_INTERVAL_MIN, vain: 0 }
     }
 
     /// Nothing has come past the socket: whether it is the socket's turn.
@@ -33,12 +33,12 @@ impl Turns {
     #[inline]
     pub fn looked(&mut self, came: bool) {
         if came {
-            (self.every, self.vain) = (OFTEN, 0);
+            (self.every, self.vain) = (SOCKET_INTERVAL_MIN, 0);
             return;
         }
         self.vain += 1;
-        if self.vain >= IN_VAIN {
-            (self.every, self.vain) = ((2 * self.every).min(SELDOM), 0);
+        if self.vain >= VAIN_LOOKS_MAX {
+            (self.every, self.vain) = ((2 * self.every).min(SOCKET_INTERVAL_MAX), 0);
         }
     }
 }
@@ -55,12 +55,12 @@ mod tests {
     #[test]
     fn a_socket_that_brings_nothing_is_looked_at_less_and_less() {
         let mut turns = Turns::new();
-        assert_eq!(until(&mut turns), OFTEN);
-        for _ in 0..IN_VAIN * 20 {
+        assert_eq!(until(&mut turns), SOCKET_INTERVAL_MIN);
+        for _ in 0..VAIN_LOOKS_MAX * 20 {
             turns.looked(false);
         }
-        assert_eq!(until(&mut turns), SELDOM);
+        assert_eq!(until(&mut turns), SOCKET_INTERVAL_MAX);
         turns.looked(true);
-        assert_eq!(until(&mut turns), OFTEN);
+        assert_eq!(until(&mut turns), SOCKET_INTERVAL_MIN);
     }
 }

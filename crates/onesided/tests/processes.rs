@@ -49,7 +49,7 @@ impl Player {
         let (waits, long) = (self.random.bool(), Duration::from_micros(self.random.u64(..300)));
         let begin = Instant::now();
         while begin.elapsed() < long {
-            if waits && !self.onesided.look(&mut self.fm) {
+            if waits && !self.onesided.poll_delegations(&mut self.fm) {
                 std::hint::spin_loop();
             }
         }
@@ -60,7 +60,7 @@ impl Player {
 
     fn progress(&mut self) {
         if self.looks {
-            self.onesided.look(&mut self.fm);
+            self.onesided.poll_delegations(&mut self.fm);
         }
         let (onesided, keys) = (&mut self.onesided, &mut self.keys);
         let sink = |src, head: Head, data: &[u8]| match head.handler {

@@ -1,5 +1,6 @@
 //! Calls of the operating system that several crates make, with safe signatures: random bytes for secrets, who is at the
-//! other end of a socket, descriptors that go along with a message, memory without a name, waiting for descriptors.
+//! other end of a socket, descriptors that go along with a message, memory without a name, waiting for descriptors, what the
+//! kernel tells of a process.
 //!
 //! What one crate alone calls stays with that crate.
 
@@ -7,6 +8,7 @@ mod descriptors;
 mod mapping;
 mod memory_file;
 mod poll;
+pub mod process;
 mod random;
 mod user;
 

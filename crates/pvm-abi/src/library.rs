@@ -108,7 +108,7 @@ const LONGEST_SPIN: Duration = Duration::from_micros(100);
 const AWAY_SPIN: Duration = Duration::from_micros(200);
 /// A message that came so soon after the call was worth polling for, even if this receive slept: two tasks that both sleep wake each
 /// other later than they would poll, and would never poll longer.
-const SOON: Duration = Duration::from_micros(300);
+const WORTH_POLLING_MAX: Duration = Duration::from_micros(300);
 /// From then on others that want the processor get it while we poll.
 const ALONE: Duration = Duration::from_micros(20);
 /// So long a receive polls before it looks whether another task wants this very processor: some times what a short message takes. Where one
@@ -243,7 +243,7 @@ impl Library {
         let own = self.task.as_ref().map_or(0, Task::tid);
         let source = head.map_or(own, |head| head.source);
         let away = tid::is_task(source) && tid::host_of(source) != tid::host_of(own);
-        if since.elapsed() < SOON {
+        if since.elapsed() < WORTH_POLLING_MAX {
             self.spin = if away { AWAY_SPIN } else { LONGEST_SPIN };
         }
     }

@@ -7,12 +7,12 @@
 use crate::config::{Config, MS};
 
 /// Probes of one size before it counts as too large, and how long each is waited for.
-const TRIES: u8 = 3;
-const WAIT: u64 = 20 * MS;
+const PROBES_MAX: u8 = 3;
+const PROBE_TIMEOUT: u64 = 20 * MS;
 /// Differences below this are not worth a probe.
-const STEP: usize = 32;
+const SIZE_STEP_MIN: usize = 32;
 /// The interval between searches doubles up to so many times the first.
-const SELDOM: u64 = 60;
+const SEARCH_INTERVAL_FACTOR_MAX: u64 = 60;
 
 pub(crate) struct PathSize {
     /// Datagrams are cut to this.
@@ -62,7 +62,7 @@ impl PathSize {
         self.ceiling = self.most;
         self.target = self.most;
         self.tries = 0;
-        self.at = now + WAIT;
+        self.at = now + PROBE_TIMEOUT;
         true
     }
 
@@ -75,7 +75,7 @@ impl PathSize {
         self.tries = 0;
         self.interval = config.probe_interval;
         self.target = (size + self.ceiling) / 2;
-        self.at = if self.target < size + STEP { self.rest(now) } else { now };
+        self.at = if self.target < size + SIZE_STEP_MIN { self.rest(now) } else { now };
     }
 
     /// The size to probe now, if any. Asking counts as a try.
@@ -83,17 +83,17 @@ impl PathSize {
         if now < self.deadline() {
             return None;
         }
-        if self.tries == TRIES {
+        if self.tries == PROBES_MAX {
             self.tries = 0;
             self.ceiling = self.target;
             self.target = (self.current + self.ceiling) / 2;
-            if self.target < self.current + STEP {
+            if self.target < self.current + SIZE_STEP_MIN {
                 self.at = self.rest(now);
                 return None;
             }
         }
         self.tries += 1;
-        self.at = now + WAIT;
+        self.at = now + PROBE_TIMEOUT;
         Some(self.target)
     }
 
@@ -108,7 +108,7 @@ impl PathSize {
         self.ceiling = self.most;
         self.target = self.most;
         let next = now + self.interval;
-        self.interval = (2 * self.interval).min(SELDOM * 1000 * MS);
+        self.interval = (2 * self.interval).min(SEARCH_INTERVAL_FACTOR_MAX * 1000 * MS);
         next
     }
 }
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(size.current(), config.least_datagram);
         assert!(!size.lower(&config, now, 2000));
         let probes = search(&mut size, &config, 5000, &mut now);
-        assert!((5000 - STEP..=5000).contains(&size.current()), "{}", size.current());
+        assert!((5000 - SIZE_STEP_MIN..=5000).contains(&size.current()), "{}", size.current());
         assert!(probes < 150, "{probes}");
         search(&mut size, &config, 9000, &mut now);
         assert_eq!((size.current(), size.deadline()), (8000, u64::MAX));

@@ -32,7 +32,7 @@ pub(crate) fn allow_nobody() {
 /// The `ranks` (processes) of our host may trace us, and what else descends from their closest common
 /// ancestor. Where the kernel can't be told that, because they have none but the first process, any may.
 pub(crate) fn allow_ranks(ranks: impl Iterator<Item = u32>) {
-    let ancestor = common_ancestor(std::process::id(), ranks, parent);
+    let ancestor = common_ancestor(std::process::id(), ranks, hpvm_os::process::parent);
     declare(ancestor.map_or(libc::c_ulong::MAX, libc::c_ulong::from));
 }
 
@@ -57,14 +57,6 @@ fn common_ancestor(
         shared = shared.max(met);
     }
     ours.get(shared).copied().filter(|pid| *pid > 1)
-}
-
-/// The parent of a process, as the kernel tells it.
-fn parent(pid: u32) -> Option<u32> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything.
-    let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_ascii_whitespace().nth(1)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -101,7 +93,10 @@ mod tests {
 
     #[test]
     fn the_kernel_tells_parents() {
-        assert_eq!(parent(std::process::id()), Some(std::os::unix::process::parent_id()));
-        assert_eq!(parent(u32::MAX), None);
+        assert_eq!(
+            hpvm_os::process::parent(std::process::id()),
+            Some(std::os::unix::process::parent_id())
+        );
+        assert_eq!(hpvm_os::process::parent(u32::MAX), None);
     }
 }

@@ -46,9 +46,8 @@ pub trait Streams {
         false
     }
 
-    /// Opens a stream to `dst` of which the receiver knows nothing yet; `can_open` has just said yes. `stream` is its number
-    /// and head, `source` its memory and length. The sender chooses the number, which is unique among its streams that have
-    /// not ended. Never blocks.
+    /// Opens a stream to `dst` of which the receiver knows nothing yet; `can_open` has just said yes. The sender chooses
+    /// the number, which is unique among its streams that have not ended. Never blocks.
     ///
     /// The receiver gets a packet with the head, in order with all other packets. The packet's payload is the stream's length
     /// and number, little endian, 8 bytes each. If `unasked`, bytes may go before the receiver has said where they go, as far

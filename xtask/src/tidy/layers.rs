@@ -84,7 +84,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("hpvm-gateway", &["net", "os", "sites", "wire"]),
     ("hpvm-pvm-machine", &["launch", "os", "pvm"]),
     ("hpvm-counters", &[]),
-    ("hpvm-monitor", &["launch", "shm", "wire"]),
+    ("hpvm-monitor", &["launch", "os", "shm", "wire"]),
     ("hpvm-queue", &["launch", "os"]),
     ("hpvm-serve", &["counters", "launch", "monitor", "os", "queue"]),
     ("hpvm-node", &["monitor", "os", "queue", "serve"]),

@@ -33,9 +33,10 @@ const UNFINISHED: [(&str, &str); 3] = [
 ];
 
 /// Names of constants that say neither what they bound nor in what unit: `FRAME_BYTES_MAX` does.
-const VAGUE: [&str; 14] = [
+const VAGUE: [&str; 20] = [
     "EVERY",
     "FEW",
+    "IN_VAIN",
     "KEPT",
     "LARGEST",
     "LEAST",
@@ -45,9 +46,14 @@ const VAGUE: [&str; 14] = [
     "LOOK_EVERY",
     "MANY",
     "MOST",
+    "OFTEN",
     "PATIENCE",
+    "SELDOM",
     "SHORT",
+    "SHORTEST",
     "SHOWN",
+    "SOON",
+    "WORD",
 ];
 
 const ORDERINGS: [&str; 5] = [

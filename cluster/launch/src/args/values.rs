@@ -12,6 +12,7 @@ use crate::error::LaunchError;
 use crate::place::affinity;
 use crate::place::universe::Universe;
 use crate::restart::RestartOn;
+use crate::text::digits;
 
 pub fn split_words(shown: &str, value: &OsStr) -> Result<Vec<OsString>, LaunchError> {
     let words: Vec<OsString> = value
@@ -48,8 +49,7 @@ pub fn attached_count(name: &str) -> Option<&str> {
 /// A number of ranks: at least 1, and few enough for MPI's `int`.
 pub fn parse_count(shown: &str, value: &OsStr) -> Result<u32, LaunchError> {
     let text = value.to_string_lossy();
-    // The standard library takes a sign.
-    match text.parse::<u32>().ok().filter(|_| !text.starts_with('+')) {
+    match digits::<u32>(&text) {
         Some(0) => Err(LaunchError::usage(format!("'{shown} 0': there must be at least one rank"))),
         Some(count) if count <= MAX_RANKS => Ok(count),
         Some(_) => Err(LaunchError::usage(format!("'{shown} {text}': at most {MAX_RANKS} ranks"))),
@@ -76,8 +76,7 @@ pub fn parse_universe(shown: &str, value: &OsStr) -> Result<Universe, LaunchErro
 /// How often a job is started again at most.
 pub fn parse_restarts(shown: &str, value: &OsStr) -> Result<u32, LaunchError> {
     let text = value.to_string_lossy();
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse().ok().filter(|_| digits).ok_or_else(|| {
+    digits(&text).ok_or_else(|| {
         LaunchError::usage(format!(
             "'{shown} {text}': '{text}' is not a number of restarts; give a whole number from 0"
         ))

@@ -139,9 +139,7 @@ fn children() -> BTreeSet<i32> {
 
 /// The parent of a process.
 pub fn parent_of(pid: i32) -> Option<i32> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything, so count from its end: state, parent.
-    stat[stat.rfind(')')? + 1..].split_whitespace().nth(1)?.parse().ok()
+    hpvm_os::process::parent(pid as u32).map(|parent| parent as i32)
 }
 
 #[cfg(test)]

@@ -17,6 +17,8 @@ use crate::{error, text};
 
 /// So much of what `ssh` says is kept for messages.
 const SAID_MAX: usize = 4096;
+/// So many lines of that are repeated, and the last one.
+const SAID_LINES_MAX: usize = 4;
 /// How long a process whose streams have ended may take to end itself.
 const EXIT_WAIT: Duration = Duration::from_millis(500);
 /// With so many bytes unsent, the outputs of ranks are no longer read until some are gone.
@@ -28,6 +30,17 @@ pub enum Got {
     Nothing,
     Bytes,
     End,
+}
+
+/// Lines in one. Of many, which mostly say the same, the first ones and the last.
+fn some_lines(lines: &[&str]) -> String {
+    match lines {
+        [first @ .., last] if first.len() > SAID_LINES_MAX => {
+            let more = first.len() - SAID_LINES_MAX;
+            format!("{}; ({more} lines more); {last}", first[..SAID_LINES_MAX].join("; "))
+        }
+        all => all.join("; "),
+    }
 }
 
 /// A connection.
@@ -286,7 +299,7 @@ impl LinkIo {
         let mut said = String::from_utf8_lossy(&self.said).into_owned();
         said.extend(self.frames.noise());
         let said = said.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty());
-        let said = said.collect::<Vec<_>>().join("; ");
+        let said = some_lines(&said.collect::<Vec<_>>());
         let colon = if said.is_empty() { "" } else { ": " };
         if let Some(fault) = fault {
             return format!("host '{host}': {fault}");

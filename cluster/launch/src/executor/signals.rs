@@ -39,7 +39,10 @@ impl Signals {
             for number in WATCHED.iter().filter(|number| !ignored(**number)) {
                 libc::sigaddset(set.as_mut_ptr(), *number);
             }
+            // A write beyond the limit of file size then fails, which is told, instead of ending us.
+            libc::sigaddset(set.as_mut_ptr(), libc::SIGXFSZ);
             hpvm_os::check(libc::sigprocmask(libc::SIG_BLOCK, set.as_ptr(), old.as_mut_ptr()))?;
+            libc::sigdelset(set.as_mut_ptr(), libc::SIGXFSZ);
             let flags = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
             (hpvm_os::check(libc::signalfd(-1, set.as_ptr(), flags))?, old.assume_init())
         };
@@ -58,8 +61,16 @@ impl Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        // SAFETY: the mask is a valid set.
-        unsafe { libc::sigprocmask(libc::SIG_SETMASK, &self.old_mask, std::ptr::null_mut()) };
+        let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
+        let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the set is writable and initialised by sigemptyset; the mask is a valid set.
+        unsafe {
+            // One that is pending would end us now.
+            libc::sigemptyset(set.as_mut_ptr());
+            libc::sigaddset(set.as_mut_ptr(), libc::SIGXFSZ);
+            libc::sigtimedwait(set.as_ptr(), std::ptr::null_mut(), &now);
+            libc::sigprocmask(libc::SIG_SETMASK, &self.old_mask, std::ptr::null_mut());
+        }
     }
 }
 

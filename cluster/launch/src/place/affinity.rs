@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::text::digits;
+
 /// A set of cpus as the kernel numbers them.
 pub type Cpus = BTreeSet<usize>;
 
@@ -69,7 +71,7 @@ pub fn parse_user_list(text: &str) -> Option<Vec<usize>> {
 /// `3` or `3-5`. A range is never longer than a machine can have cpus.
 fn range(part: &str) -> Option<std::ops::RangeInclusive<usize>> {
     let (first, last) = part.split_once('-').unwrap_or((part, part));
-    let (first, last) = (first.trim().parse::<usize>().ok()?, last.trim().parse::<usize>().ok()?);
+    let (first, last) = (digits::<usize>(first.trim())?, digits::<usize>(last.trim())?);
     (first <= last && last < CPUS_MAX).then_some(first..=last)
 }
 
@@ -109,7 +111,7 @@ mod tests {
         assert_eq!(parse_list("0-2,5"), Cpus::from([0, 1, 2, 5]));
         assert_eq!(parse_list("x"), Cpus::new());
         assert_eq!(parse_user_list("3,1-2"), Some(vec![3, 1, 2]));
-        for bad in ["", "x", "1,,2", "2-1", "0-99999999", "-1"] {
+        for bad in ["", "x", "1,,2", "2-1", "0-99999999", "-1", "+1", "0-+1"] {
             assert_eq!(parse_user_list(bad), None, "{bad}");
         }
         assert_eq!(show(&parse_list("7,3,4,5")), "3-5,7");

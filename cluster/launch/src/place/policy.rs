@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use super::affinity::{self, Cpus};
 use super::topology::Level;
 use crate::error::LaunchError;
+use crate::text::digits;
 
 /// In which order hosts, and parts of hosts, get ranks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,7 +127,7 @@ impl Policy {
             "seq" => self.map = MapBy::Sequence,
             "rankfile" => {}
             "ppr" => {
-                let count = words.next().and_then(|count| count.parse::<u32>().ok());
+                let count = words.next().and_then(digits::<u32>);
                 let count = count.filter(|count| *count > 0).ok_or_else(fault)?;
                 let part = words.next().ok_or_else(fault)?;
                 match part.to_ascii_lowercase().as_str() {
@@ -177,7 +178,7 @@ impl Policy {
             // There are no jobs that could inherit anything.
             "inherit" | "noinherit" => {}
             word => {
-                let count = word.strip_prefix("pe=")?.parse::<u32>().ok();
+                let count = digits::<u32>(word.strip_prefix("pe=")?);
                 self.width = count.filter(|count| *count > 0)?;
             }
         }
@@ -216,9 +217,8 @@ impl Policy {
             "none" | "no" => Bind::None,
             "rr" => Bind::RoundRobin,
             "user" => {
-                let sets = rest.split(',').map(|set| {
-                    set.split('+').map(|cpu| cpu.parse().ok()).collect::<Option<Cpus>>()
-                });
+                let sets =
+                    rest.split(',').map(|set| set.split('+').map(digits).collect::<Option<Cpus>>());
                 Bind::Sets(sets.collect::<Option<Vec<Cpus>>>().ok_or_else(fault)?)
             }
             "cpu-list" if self.only.is_some() || rest == "ordered" => Bind::Listed,
@@ -230,7 +230,7 @@ impl Policy {
                         // More ranks than parts are always allowed.
                         "overload-allowed" | "overload" | "if-supported" | "ordered" => {}
                         word => {
-                            let number = word.parse::<u32>().ok().filter(|number| *number > 0);
+                            let number = digits::<u32>(word).filter(|number| *number > 0);
                             count = number.ok_or_else(fault)?;
                         }
                     }
@@ -248,9 +248,9 @@ impl Policy {
             let sets = lists.split(':').map(affinity::parse_user_list);
             sets.map(|set| set.map(Cpus::from_iter)).collect::<Option<Vec<Cpus>>>()
         });
-        match (sets, text.parse::<u32>()) {
+        match (sets, digits::<u32>(text)) {
             (Some(sets), _) => self.bind = Bind::Sets(sets),
-            (None, Ok(width)) if width > 0 => self.width = width,
+            (None, Some(width)) if width > 0 => self.width = width,
             _ => {
                 return Err(LaunchError::usage(format!(
                     "'{shown} {text}': expected a number of cores for each rank, or lists of \
@@ -287,9 +287,17 @@ mod tests {
         assert_eq!(mapped("pe-list=0:ordered").bind, Bind::Listed);
         let mut policy = Policy::default();
         assert_eq!(policy.map_by("--map-by", "ppr:4:node").unwrap(), Some(4));
-        for bad in
-            ["wheel", "ppr:0:node", "ppr:2", "ppr:2:wheel", "socket:pe=0", "slot:span", "pe-list=x"]
-        {
+        for bad in [
+            "wheel",
+            "ppr:0:node",
+            "ppr:+2:node",
+            "ppr:2",
+            "ppr:2:wheel",
+            "socket:pe=0",
+            "socket:pe=+2",
+            "slot:span",
+            "pe-list=x",
+        ] {
             let error = policy.map_by("--map-by", bad).unwrap_err();
             assert!(error.message.contains(&format!("'--map-by {bad}'")), "{error}");
         }
@@ -309,7 +317,7 @@ mod tests {
         assert_eq!(bound("rr"), Ok(Bind::RoundRobin));
         let sets = vec![Cpus::from([0, 2]), Cpus::from([1])];
         assert_eq!(bound("user:0+2,1"), Ok(Bind::Sets(sets.clone())));
-        for bad in ["wheel", "core:0", "user:", "user:a", "cpu-list"] {
+        for bad in ["wheel", "core:0", "core:+2", "user:", "user:a", "user:+1", "cpu-list"] {
             assert!(bound(bad).unwrap_err().message.contains("'--bind-to "), "{bad}");
         }
         let mut policy = Policy::default();
@@ -318,6 +326,7 @@ mod tests {
         policy.cpu_bind("-cpu-bind", "3").unwrap();
         assert_eq!(policy.width, 3);
         assert!(policy.cpu_bind("-cpu-bind", "x").is_err());
+        assert!(policy.cpu_bind("-cpu-bind", "+3").is_err());
     }
 
     #[test]

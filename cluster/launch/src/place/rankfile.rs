@@ -5,6 +5,7 @@ use std::path::Path;
 use super::affinity::Cpus;
 use super::topology::{Level, Topology};
 use crate::error::LaunchError;
+use crate::text::digits;
 use crate::text_file;
 
 /// Where one rank runs.
@@ -55,7 +56,7 @@ fn parse_line(line: &str, hosts: &[String]) -> Result<(usize, Seat), String> {
     let expected = || format!("'{}': expected 'rank N=HOST slot=SLOT'", line.escape_debug());
     let rest = line.strip_prefix("rank").ok_or_else(expected)?;
     let (rank, rest) = rest.split_once('=').ok_or_else(expected)?;
-    let rank: usize = rank.trim().parse().map_err(|_| expected())?;
+    let rank: usize = digits(rank.trim()).ok_or_else(expected)?;
     if rank >= crate::args::MAX_RANKS as usize {
         return Err(format!("rank {rank}: at most {} ranks", crate::args::MAX_RANKS));
     }
@@ -68,7 +69,7 @@ fn parse_line(line: &str, hosts: &[String]) -> Result<(usize, Seat), String> {
     };
     let host = match host.strip_prefix("+n") {
         Some(index) => {
-            let found = index.parse::<usize>().ok().and_then(|index| hosts.get(index));
+            let found = digits::<usize>(index).and_then(|index| hosts.get(index));
             found.ok_or_else(|| format!("'{host}': {} hosts are given", hosts.len()))?
         }
         None => host,
@@ -108,10 +109,10 @@ impl Slot {
         let mut sockets: Vec<(usize, Option<Vec<usize>>)> = Vec::new();
         for part in text.split([',', ';']) {
             match (part.split_once(':'), sockets.last_mut()) {
-                (Some((socket, "*")), _) => sockets.push((socket.parse().ok()?, None)),
+                (Some((socket, "*")), _) => sockets.push((digits(socket)?, None)),
                 (Some((socket, cores)), _) => {
                     let cores = super::affinity::parse_user_list(cores)?;
-                    sockets.push((socket.parse().ok()?, Some(cores)));
+                    sockets.push((digits(socket)?, Some(cores)));
                 }
                 (None, Some((_, Some(cores)))) => {
                     cores.extend(super::affinity::parse_user_list(part)?);

@@ -150,9 +150,7 @@ fn launcher(mut pid: i32, job: &str, job_of: &BTreeMap<i32, &str>) -> Option<i32
 }
 
 fn parent(pid: i32) -> Option<i32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything, so count from its end: state, parent.
-    stat[stat.rfind(')')? + 1..].split_whitespace().nth(1)?.parse().ok()
+    hpvm_os::process::parent(pid as u32).map(|parent| parent as i32)
 }
 
 fn program(pid: i32) -> String {

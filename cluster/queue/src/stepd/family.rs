@@ -91,9 +91,7 @@ fn all_pids() -> impl Iterator<Item = i32> {
 }
 
 fn parent_of(pid: i32) -> Option<i32> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything, so count from its end: state, parent.
-    stat[stat.rfind(')')? + 1..].split_whitespace().nth(1)?.parse().ok()
+    hpvm_os::process::parent(pid as u32).map(|parent| parent as i32)
 }
 
 /// Those that descend from this one and are on this host: a command that leads to other hosts may start processes of
@@ -119,9 +117,8 @@ pub fn tasks_of_all(processes: &BTreeSet<i32>) -> u64 {
 }
 
 fn tasks_of(pid: i32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // As above; the number of threads is the 18th behind the name.
-    stat[stat.rfind(')')? + 1..].split_whitespace().nth(17)?.parse().ok()
+    // The 18th word behind the name.
+    hpvm_os::process::stat(pid as u32)?.split_ascii_whitespace().nth(17)?.parse().ok()
 }
 
 /// Memory of all processes that descend from this one, in bytes: what they share counts once.
@@ -136,7 +133,9 @@ pub fn memory_of_all(processes: &BTreeSet<i32>) -> u64 {
 
 /// The user as whom a process runs.
 pub fn user_of(pid: i32) -> Option<u32> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    // The name in it need not be text.
+    let status = std::fs::read(format!("/proc/{pid}/status")).ok()?;
+    let status = String::from_utf8_lossy(&status);
     let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
     // The real one, the effective one, and two more.
     line.split_whitespace().nth(1)?.parse().ok()
@@ -144,8 +143,8 @@ pub fn user_of(pid: i32) -> Option<u32> {
 
 /// The kernel's name of a process.
 pub fn name_of(pid: i32) -> Option<String> {
-    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-    Some(name.trim_end_matches('\n').to_string())
+    let name = std::fs::read(format!("/proc/{pid}/comm")).ok()?;
+    Some(String::from_utf8_lossy(&name).trim_end_matches('\n').to_string())
 }
 
 fn memory_of(pid: i32) -> Option<u64> {

@@ -15,7 +15,7 @@ const STILL_FOR: Duration = Duration::from_secs(30);
 /// With less than this for pages of files a program has not even its own instructions in memory.
 const LEFT: u64 = 4 << 20;
 /// So many pages read again between two looks, four a second at most, are no chance.
-const OFTEN: u64 = 10;
+const REREAD_PAGES_MIN: u64 = 10;
 
 /// How long a job has got no further at the limit of memory that the kernel keeps: as long as the kernel finds something
 /// to push out, be it the program itself, which is read again at once, it refuses nothing and ends nobody.
@@ -31,7 +31,7 @@ impl Stalls {
         let again = seen.fetched_again.saturating_sub(self.fetched_again);
         self.fetched_again = seen.fetched_again;
         // Waiting for a file is a stall to the kernel only where it has to do with blocks.
-        let turns = again >= OFTEN && seen.kept >= limit.saturating_sub(LEFT);
+        let turns = again >= REREAD_PAGES_MIN && seen.kept >= limit.saturating_sub(LEFT);
         if !turns && seen.stalled < STILL {
             self.since = None;
             return false;

@@ -9,8 +9,8 @@ use rusqlite::{Connection, params_from_iter};
 use super::StoreError;
 use crate::job::JobId;
 
-/// Characters of a word.
-const WORD: usize = 3;
+/// Characters of a word of the index.
+const WORD_CHARACTERS: usize = 3;
 /// Words of a long part of a name that are looked for; the name itself is looked at in any case.
 const WORDS_MAX: usize = 16;
 /// Jobs that are counted to see which index has fewest; more are many.
@@ -109,11 +109,14 @@ fn words(part: &str) -> Option<String> {
     if letters.is_empty() {
         return None;
     }
-    if letters.len() < WORD {
+    if letters.len() < WORD_CHARACTERS {
         return Some(format!("\"{}\"*", hex(&letters)));
     }
-    let words: Vec<String> =
-        letters.windows(WORD).take(WORDS_MAX).map(|word| format!("\"{}\"", hex(word))).collect();
+    let words: Vec<String> = letters
+        .windows(WORD_CHARACTERS)
+        .take(WORDS_MAX)
+        .map(|word| format!("\"{}\"", hex(word)))
+        .collect();
     Some(words.join(" AND "))
 }
 

@@ -1,11 +1,11 @@
 //! The method of a blocking collective whose members share memory: one table of all thresholds, and the pure
-//! function [`way`] that looks it up.
+//! function [`select_shm`] that looks it up.
 
 use super::CollKind;
 
 /// The methods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum ShmMethod {
     Messages,
     /// One exchange through collective slots.
     Slots,
@@ -57,11 +57,11 @@ struct Row {
     share: u64,
     /// Greatest number of bytes that all members show together.
     total: u64,
-    way: Way,
+    method: ShmMethod,
 }
 
 /// A line for any facts.
-const fn row(kind: Option<CollKind>, least: u64, most: u64, way: Way) -> Row {
+const fn row(kind: Option<CollKind>, least: u64, most: u64, method: ShmMethod) -> Row {
     Row {
         kind,
         members: (2, u32::MAX),
@@ -70,7 +70,7 @@ const fn row(kind: Option<CollKind>, least: u64, most: u64, way: Way) -> Row {
         bytes: (least, most),
         share: 0,
         total: u64::MAX,
-        way,
+        method,
     }
 }
 
@@ -113,33 +113,47 @@ const fn total(total: u64, row: Row) -> Row {
 /// The table (`bench/NOTES.md` says how it was measured). A collective that no line fits goes by messages.
 static ROWS: &[Row] = &[
     // Two members with a processor each: the two copies of a message overlap, those through slots do not.
-    two(apart(row(None, 2 * KIB + 1, u64::MAX, Way::Messages))),
-    row(None, 1, SLOT, Way::Slots),
+    two(apart(row(None, 2 * KIB + 1, u64::MAX, ShmMethod::Messages))),
+    row(None, 1, SLOT, ShmMethod::Slots),
     // One member writes and many read at the same time, instead of copies from one to the next.
-    apart(row(Some(CollKind::Bcast), 1, MIB, Way::LargeSlots)),
-    apart(row(Some(CollKind::Allgather), 1, LARGE_SLOT, Way::LargeSlots)),
-    apart(row(Some(CollKind::Reduce), 1, 128 * KIB, Way::LargeSlots)),
-    apart(row(Some(CollKind::Allreduce), 1, 256 * KIB, Way::LargeSlots)),
+    apart(row(Some(CollKind::Bcast), 1, MIB, ShmMethod::LargeSlots)),
+    apart(row(Some(CollKind::Allgather), 1, LARGE_SLOT, ShmMethod::LargeSlots)),
+    apart(row(Some(CollKind::Reduce), 1, 128 * KIB, ShmMethod::LargeSlots)),
+    apart(row(Some(CollKind::Allreduce), 1, 256 * KIB, ShmMethod::LargeSlots)),
     // Each round of the ring costs a switch of processes: with shorter slices that costs more than the ring saves.
-    share(64 * KIB, shared(row(Some(CollKind::Reduce), 256 * KIB, 4 * MIB, Way::RingReduce))),
-    share(64 * KIB, shared(row(Some(CollKind::Allreduce), 256 * KIB, 4 * MIB, Way::RingReduce))),
-    shared(row(Some(CollKind::Bcast), 1, 4 * MIB, Way::LargeSlots)),
-    shared(row(Some(CollKind::Reduce), 1, 4 * MIB, Way::LargeSlots)),
-    shared(row(Some(CollKind::Allreduce), 1, 4 * MIB, Way::LargeSlots)),
+    share(64 * KIB, shared(row(Some(CollKind::Reduce), 256 * KIB, 4 * MIB, ShmMethod::RingReduce))),
+    share(
+        64 * KIB,
+        shared(row(Some(CollKind::Allreduce), 256 * KIB, 4 * MIB, ShmMethod::RingReduce)),
+    ),
+    shared(row(Some(CollKind::Bcast), 1, 4 * MIB, ShmMethod::LargeSlots)),
+    shared(row(Some(CollKind::Reduce), 1, 4 * MIB, ShmMethod::LargeSlots)),
+    shared(row(Some(CollKind::Allreduce), 1, 4 * MIB, ShmMethod::LargeSlots)),
     // A member that reads does nothing else meanwhile. Beyond 8 MiB memory is what limits both methods.
-    reads(shared(row(Some(CollKind::Alltoall), 64 * KIB + 1, 8 * MIB, Way::DirectRead))),
-    reads(shared(row(Some(CollKind::Alltoall), 64 * KIB + 1, u64::MAX, Way::Messages))),
+    reads(shared(row(Some(CollKind::Alltoall), 64 * KIB + 1, 8 * MIB, ShmMethod::DirectRead))),
+    reads(shared(row(Some(CollKind::Alltoall), 64 * KIB + 1, u64::MAX, ShmMethod::Messages))),
     total(
         4 * MIB,
-        reads(shared(row(Some(CollKind::Allgather), LARGE_SLOT + 1, u64::MAX, Way::DirectRead))),
+        reads(shared(row(
+            Some(CollKind::Allgather),
+            LARGE_SLOT + 1,
+            u64::MAX,
+            ShmMethod::DirectRead,
+        ))),
     ),
-    shared(row(Some(CollKind::Alltoall), 1, LARGE_SLOT, Way::LargeSlots)),
-    shared(row(Some(CollKind::Allgather), 1, LARGE_SLOT, Way::LargeSlots)),
+    shared(row(Some(CollKind::Alltoall), 1, LARGE_SLOT, ShmMethod::LargeSlots)),
+    shared(row(Some(CollKind::Allgather), 1, LARGE_SLOT, ShmMethod::LargeSlots)),
     // Blocks that do not fit in a large slot go piece by piece.
-    total(4 * MIB, copies(shared(row(Some(CollKind::Alltoall), 1, u64::MAX, Way::LargeSlots)))),
-    total(8 * MIB, copies(shared(row(Some(CollKind::Allgather), 1, u64::MAX, Way::LargeSlots)))),
+    total(
+        4 * MIB,
+        copies(shared(row(Some(CollKind::Alltoall), 1, u64::MAX, ShmMethod::LargeSlots))),
+    ),
+    total(
+        8 * MIB,
+        copies(shared(row(Some(CollKind::Allgather), 1, u64::MAX, ShmMethod::LargeSlots))),
+    ),
     // From 8 members on. With four members, and for a scatter, it depends on which processors they run on.
-    many(8, shared(row(Some(CollKind::Gather), 1, 512 * KIB, Way::LargeSlots))),
+    many(8, shared(row(Some(CollKind::Gather), 1, 512 * KIB, ShmMethod::LargeSlots))),
 ];
 
 impl Row {
@@ -152,33 +166,37 @@ impl Row {
             && (self.bytes.0..=self.bytes.1).contains(&bytes)
             && bytes >= members.saturating_mul(self.share)
             && bytes.saturating_mul(members) <= self.total
-            && (facts.large || !matches!(self.way, Way::LargeSlots | Way::RingReduce))
+            && (facts.large
+                || !matches!(self.method, ShmMethod::LargeSlots | ShmMethod::RingReduce))
     }
 }
 
-/// Which way a collective goes of which a member shows `bytes`: in an alltoall or a scatter that is a block for each
+/// The method of a collective of which a member shows `bytes`: in an alltoall or a scatter that is a block for each
 /// member. A pure function of what all members know, so that all decide alike.
-pub fn way(kind: CollKind, facts: &Facts, bytes: u64) -> Way {
+pub fn select_shm(kind: CollKind, facts: &Facts, bytes: u64) -> ShmMethod {
     let found = ROWS.iter().find(|row| row.fits(kind, facts, bytes));
-    found.map_or(Way::Messages, |row| row.way)
+    found.map_or(ShmMethod::Messages, |row| row.method)
 }
 
-/// The largest power of two up to which every length goes through slots: whoever knows it need not ask [`way`] for
+/// The largest power of two up to which every length goes through slots: whoever knows it need not ask [`select_shm`] for
 /// those, as long as no length in the table lies between two powers of two.
 pub fn slots_up_to(kind: CollKind, facts: &Facts) -> u64 {
     let powers = (0..=SLOT.ilog2()).map(|bit| 1 << bit);
-    powers.take_while(|bytes| way(kind, facts, *bytes) == Way::Slots).last().unwrap_or(0)
+    powers
+        .take_while(|bytes| select_shm(kind, facts, *bytes) == ShmMethod::Slots)
+        .last()
+        .unwrap_or(0)
 }
 
-/// The longest data that do not go by messages; 0: all do. Whoever knows it need not ask [`way`] for longer ones.
+/// The longest data that do not go by messages; 0: all do. Whoever knows it need not ask [`select_shm`] for longer ones.
 pub fn messages_above(kind: CollKind, facts: &Facts) -> u64 {
     let members = u64::from(facts.members);
-    // The way changes behind these lengths only: where a line ends, or one in front of it begins.
+    // The method changes behind these lengths only: where a line ends, or one in front of it begins.
     let ends = ROWS.iter().flat_map(|row| {
         let begins = [row.bytes.0, members.saturating_mul(row.share)];
         begins.map(|at| at.saturating_sub(1)).into_iter().chain([row.bytes.1, row.total / members])
     });
-    ends.filter(|bytes| way(kind, facts, *bytes) != Way::Messages).max().unwrap_or(0)
+    ends.filter(|bytes| select_shm(kind, facts, *bytes) != ShmMethod::Messages).max().unwrap_or(0)
 }
 
 /// Up to so many bytes members have to agree whether they read each other's memory before `kind` goes by messages,
@@ -188,9 +206,9 @@ pub fn agreement_up_to(kind: CollKind, facts: &Facts) -> u64 {
     if asks { WHOLE_OPERANDS } else { 0 }
 }
 
-/// What [`way`] says, where measurements have said that the collective goes through shared memory.
-pub fn untimed_way(kind: CollKind, facts: &Facts, bytes: u64) -> Way {
-    if bytes <= SLOT { Way::Slots } else { way(kind, facts, bytes) }
+/// What [`select_shm`] says, where measurements have said that the collective goes through shared memory.
+pub fn untimed_shm(kind: CollKind, facts: &Facts, bytes: u64) -> ShmMethod {
+    if bytes <= SLOT { ShmMethod::Slots } else { select_shm(kind, facts, bytes) }
 }
 
 #[cfg(test)]
@@ -202,57 +220,82 @@ mod tests {
 
     #[test]
     fn every_line_is_reached() {
-        // Small, facts, bytes, way.
+        // Kind, facts, bytes, method.
         let cases = [
-            (CollKind::Bcast, APART, 2 * KIB, Way::Slots),
-            (CollKind::Bcast, APART, 2 * KIB + 1, Way::Messages),
-            (CollKind::Bcast, Facts { members: 4, ..APART }, SLOT, Way::Slots),
-            (CollKind::Bcast, Facts { members: 4, ..APART }, MIB, Way::LargeSlots),
-            (CollKind::Bcast, Facts { members: 4, ..APART }, MIB + 1, Way::Messages),
-            (CollKind::Allgather, Facts { members: 3, ..APART }, LARGE_SLOT, Way::LargeSlots),
-            (CollKind::Allgather, Facts { members: 3, ..APART }, LARGE_SLOT + 1, Way::Messages),
-            (CollKind::Alltoall, Facts { members: 3, ..APART }, SLOT + 1, Way::Messages),
-            (CollKind::Bcast, SHARED, 4 * MIB, Way::LargeSlots),
-            (CollKind::Bcast, SHARED, 4 * MIB + 1, Way::Messages),
-            (CollKind::Bcast, Facts { large: false, ..SHARED }, SLOT + 1, Way::Messages),
-            (CollKind::Allreduce, Facts { members: 3, ..APART }, 256 * KIB, Way::LargeSlots),
-            (CollKind::Allreduce, Facts { members: 3, ..APART }, 256 * KIB + 1, Way::Messages),
-            (CollKind::Allreduce, APART, 64 * KIB, Way::Messages),
-            (CollKind::Allreduce, Facts { reads: false, ..APART }, 64 * KIB, Way::Messages),
-            (CollKind::Allreduce, SHARED, 256 * KIB - 1, Way::LargeSlots),
-            (CollKind::Allreduce, SHARED, 256 * KIB, Way::RingReduce),
-            (CollKind::Allreduce, Facts { members: 8, ..SHARED }, 512 * KIB - 1, Way::LargeSlots),
-            (CollKind::Reduce, SHARED, 256 * KIB - 1, Way::LargeSlots),
-            (CollKind::Reduce, SHARED, 256 * KIB, Way::RingReduce),
-            (CollKind::Reduce, Facts { members: 8, ..SHARED }, 512 * KIB, Way::RingReduce),
-            (CollKind::Alltoall, SHARED, 64 * KIB, Way::LargeSlots),
-            (CollKind::Alltoall, SHARED, 8 * MIB, Way::DirectRead),
-            (CollKind::Alltoall, SHARED, 8 * MIB + 1, Way::Messages),
-            (CollKind::Alltoall, Facts { reads: false, ..SHARED }, LARGE_SLOT, Way::LargeSlots),
-            (CollKind::Alltoall, Facts { reads: false, ..SHARED }, MIB, Way::LargeSlots),
-            (CollKind::Alltoall, Facts { reads: false, ..SHARED }, MIB + 1, Way::Messages),
-            (CollKind::Allgather, SHARED, MIB, Way::DirectRead),
-            (CollKind::Allgather, SHARED, MIB + 1, Way::Messages),
-            (CollKind::Allgather, SHARED, LARGE_SLOT, Way::LargeSlots),
-            (CollKind::Allgather, Facts { reads: false, ..SHARED }, 2 * MIB, Way::LargeSlots),
-            (CollKind::Allgather, Facts { reads: false, ..SHARED }, 2 * MIB + 1, Way::Messages),
-            (CollKind::Gather, Facts { members: 8, ..SHARED }, 512 * KIB, Way::LargeSlots),
-            (CollKind::Gather, Facts { members: 8, ..SHARED }, 512 * KIB + 1, Way::Messages),
-            (CollKind::Gather, Facts { members: 7, ..SHARED }, SLOT + 1, Way::Messages),
-            (CollKind::Gather, SHARED, SLOT, Way::Slots),
-            (CollKind::Gather, SHARED, SLOT + 1, Way::Messages),
-            (CollKind::Scatter, APART, 2 * KIB, Way::Slots),
-            (CollKind::Scatter, APART, 2 * KIB + 1, Way::Messages),
-            (CollKind::Reduce, APART, 2 * KIB, Way::Slots),
-            (CollKind::Reduce, APART, 2 * KIB + 1, Way::Messages),
-            (CollKind::Reduce, Facts { members: 3, ..APART }, SLOT, Way::Slots),
-            (CollKind::Reduce, Facts { members: 3, ..APART }, 128 * KIB, Way::LargeSlots),
-            (CollKind::Reduce, Facts { members: 3, ..APART }, 128 * KIB + 1, Way::Messages),
-            (CollKind::Allreduce, APART, 2 * KIB + 1, Way::Messages),
-            (CollKind::Allreduce, APART, SLOT + 1, Way::Messages),
+            (CollKind::Bcast, APART, 2 * KIB, ShmMethod::Slots),
+            (CollKind::Bcast, APART, 2 * KIB + 1, ShmMethod::Messages),
+            (CollKind::Bcast, Facts { members: 4, ..APART }, SLOT, ShmMethod::Slots),
+            (CollKind::Bcast, Facts { members: 4, ..APART }, MIB, ShmMethod::LargeSlots),
+            (CollKind::Bcast, Facts { members: 4, ..APART }, MIB + 1, ShmMethod::Messages),
+            (CollKind::Allgather, Facts { members: 3, ..APART }, LARGE_SLOT, ShmMethod::LargeSlots),
+            (
+                CollKind::Allgather,
+                Facts { members: 3, ..APART },
+                LARGE_SLOT + 1,
+                ShmMethod::Messages,
+            ),
+            (CollKind::Alltoall, Facts { members: 3, ..APART }, SLOT + 1, ShmMethod::Messages),
+            (CollKind::Bcast, SHARED, 4 * MIB, ShmMethod::LargeSlots),
+            (CollKind::Bcast, SHARED, 4 * MIB + 1, ShmMethod::Messages),
+            (CollKind::Bcast, Facts { large: false, ..SHARED }, SLOT + 1, ShmMethod::Messages),
+            (CollKind::Allreduce, Facts { members: 3, ..APART }, 256 * KIB, ShmMethod::LargeSlots),
+            (
+                CollKind::Allreduce,
+                Facts { members: 3, ..APART },
+                256 * KIB + 1,
+                ShmMethod::Messages,
+            ),
+            (CollKind::Allreduce, APART, 64 * KIB, ShmMethod::Messages),
+            (CollKind::Allreduce, Facts { reads: false, ..APART }, 64 * KIB, ShmMethod::Messages),
+            (CollKind::Allreduce, SHARED, 256 * KIB - 1, ShmMethod::LargeSlots),
+            (CollKind::Allreduce, SHARED, 256 * KIB, ShmMethod::RingReduce),
+            (
+                CollKind::Allreduce,
+                Facts { members: 8, ..SHARED },
+                512 * KIB - 1,
+                ShmMethod::LargeSlots,
+            ),
+            (CollKind::Reduce, SHARED, 256 * KIB - 1, ShmMethod::LargeSlots),
+            (CollKind::Reduce, SHARED, 256 * KIB, ShmMethod::RingReduce),
+            (CollKind::Reduce, Facts { members: 8, ..SHARED }, 512 * KIB, ShmMethod::RingReduce),
+            (CollKind::Alltoall, SHARED, 64 * KIB, ShmMethod::LargeSlots),
+            (CollKind::Alltoall, SHARED, 8 * MIB, ShmMethod::DirectRead),
+            (CollKind::Alltoall, SHARED, 8 * MIB + 1, ShmMethod::Messages),
+            (
+                CollKind::Alltoall,
+                Facts { reads: false, ..SHARED },
+                LARGE_SLOT,
+                ShmMethod::LargeSlots,
+            ),
+            (CollKind::Alltoall, Facts { reads: false, ..SHARED }, MIB, ShmMethod::LargeSlots),
+            (CollKind::Alltoall, Facts { reads: false, ..SHARED }, MIB + 1, ShmMethod::Messages),
+            (CollKind::Allgather, SHARED, MIB, ShmMethod::DirectRead),
+            (CollKind::Allgather, SHARED, MIB + 1, ShmMethod::Messages),
+            (CollKind::Allgather, SHARED, LARGE_SLOT, ShmMethod::LargeSlots),
+            (CollKind::Allgather, Facts { reads: false, ..SHARED }, 2 * MIB, ShmMethod::LargeSlots),
+            (
+                CollKind::Allgather,
+                Facts { reads: false, ..SHARED },
+                2 * MIB + 1,
+                ShmMethod::Messages,
+            ),
+            (CollKind::Gather, Facts { members: 8, ..SHARED }, 512 * KIB, ShmMethod::LargeSlots),
+            (CollKind::Gather, Facts { members: 8, ..SHARED }, 512 * KIB + 1, ShmMethod::Messages),
+            (CollKind::Gather, Facts { members: 7, ..SHARED }, SLOT + 1, ShmMethod::Messages),
+            (CollKind::Gather, SHARED, SLOT, ShmMethod::Slots),
+            (CollKind::Gather, SHARED, SLOT + 1, ShmMethod::Messages),
+            (CollKind::Scatter, APART, 2 * KIB, ShmMethod::Slots),
+            (CollKind::Scatter, APART, 2 * KIB + 1, ShmMethod::Messages),
+            (CollKind::Reduce, APART, 2 * KIB, ShmMethod::Slots),
+            (CollKind::Reduce, APART, 2 * KIB + 1, ShmMethod::Messages),
+            (CollKind::Reduce, Facts { members: 3, ..APART }, SLOT, ShmMethod::Slots),
+            (CollKind::Reduce, Facts { members: 3, ..APART }, 128 * KIB, ShmMethod::LargeSlots),
+            (CollKind::Reduce, Facts { members: 3, ..APART }, 128 * KIB + 1, ShmMethod::Messages),
+            (CollKind::Allreduce, APART, 2 * KIB + 1, ShmMethod::Messages),
+            (CollKind::Allreduce, APART, SLOT + 1, ShmMethod::Messages),
         ];
         for (kind, facts, bytes, expected) in cases {
-            assert_eq!(way(kind, &facts, bytes), expected, "{kind:?} {facts:?} {bytes}");
+            assert_eq!(select_shm(kind, &facts, bytes), expected, "{kind:?} {facts:?} {bytes}");
         }
     }
 
@@ -271,7 +314,7 @@ mod tests {
     fn short_ones_go_through_slots_whatever_the_facts() {
         for (kind, facts) in all_facts() {
             for bytes in [1, ALWAYS_SLOTS] {
-                assert_eq!(way(kind, &facts, bytes), Way::Slots);
+                assert_eq!(select_shm(kind, &facts, bytes), ShmMethod::Slots);
             }
         }
     }
@@ -283,10 +326,14 @@ mod tests {
         for (kind, facts) in all_facts() {
             let limit = messages_above(kind, &facts);
             assert!(limit >= ALWAYS_SLOTS);
-            assert_ne!(way(kind, &facts, limit), Way::Messages, "{kind:?} {facts:?} {limit}");
+            assert_ne!(
+                select_shm(kind, &facts, limit),
+                ShmMethod::Messages,
+                "{kind:?} {facts:?} {limit}"
+            );
             for bytes in sizes.iter().copied().chain([limit.saturating_add(1)]) {
                 let is_short = bytes <= limit;
-                let goes = way(kind, &facts, bytes) == Way::Messages;
+                let goes = select_shm(kind, &facts, bytes) == ShmMethod::Messages;
                 assert!(is_short || goes, "{kind:?} {facts:?} {bytes}");
             }
         }
@@ -298,10 +345,14 @@ mod tests {
             let limit = slots_up_to(kind, &facts);
             assert!(limit >= ALWAYS_SLOTS);
             for bytes in 1..=limit {
-                assert_eq!(way(kind, &facts, bytes), Way::Slots, "{kind:?} {facts:?} {bytes}");
+                assert_eq!(
+                    select_shm(kind, &facts, bytes),
+                    ShmMethod::Slots,
+                    "{kind:?} {facts:?} {bytes}"
+                );
             }
-            let beyond = way(kind, &facts, limit + 1);
-            assert!(limit == SLOT || beyond != Way::Slots, "{kind:?} {facts:?} {limit}");
+            let beyond = select_shm(kind, &facts, limit + 1);
+            assert!(limit == SLOT || beyond != ShmMethod::Slots, "{kind:?} {facts:?} {limit}");
         }
     }
 }

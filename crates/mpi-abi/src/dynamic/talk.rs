@@ -5,7 +5,7 @@ use crate::runtime::Entered;
 use hpvm_mpi::error::Result;
 use hpvm_mpi::{Class, Error};
 use hpvm_net::JobKey;
-use hpvm_net::handshake::{Client, WORD, same, send};
+use hpvm_net::handshake::{Client, NONCE_BYTES, same, send};
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
@@ -86,12 +86,12 @@ impl Talk {
     pub fn greeting(stream: UnixStream, client: Client) -> Talk {
         // A fresh socket has room for so few bytes; when it is broken, reading says so.
         let _ = send(&stream, &client.greeting());
-        let key = JobKey::new([0; WORD]);
+        let key = JobKey::new([0; NONCE_BYTES]);
         Talk { client: Some(client), accepted: false, ..Talk::new(stream, key) }
     }
 
     /// A key that both ends have and nobody else, for `purpose`.
-    pub fn derive(&self, purpose: &[u8]) -> [u8; WORD] {
+    pub fn derive(&self, purpose: &[u8]) -> [u8; NONCE_BYTES] {
         self.key.derive(purpose)
     }
 
@@ -127,7 +127,7 @@ impl Talk {
     /// Whether the other end has proved itself. Does not block.
     pub fn established(&mut self) -> Result<bool> {
         let Some(client) = &self.client else { return Ok(true) };
-        let mut bytes = [0; 2 * WORD];
+        let mut bytes = [0; 2 * NONCE_BYTES];
         while self.inbox.len() < bytes.len() {
             let room = bytes.len() - self.inbox.len();
             match self.stream.read(&mut bytes[..room]) {
@@ -146,14 +146,14 @@ impl Talk {
         self.client = None;
         self.key = key;
         match send(&self.stream, &proof) {
-            Ok(WORD) => Ok(true),
+            Ok(NONCE_BYTES) => Ok(true),
             Ok(_) => Err(broken("it takes nothing")),
             Err(error) => Err(broken(&error.to_string())),
         }
     }
 
     /// The code of message `number` that the accepting side says, or the other.
-    fn code(&self, of_port: bool, number: u64, message: &[u8]) -> [u8; WORD] {
+    fn code(&self, of_port: bool, number: u64, message: &[u8]) -> [u8; NONCE_BYTES] {
         let head = [&[u8::from(of_port)][..], &number.to_le_bytes()].concat();
         self.key.derive(&[&b"hpvm port message"[..], &head, message].concat())
     }
@@ -224,13 +224,13 @@ impl Talk {
         }
         let len = 8 * count as usize;
         let Some(body) = rest.get(..len) else { return Ok(None) };
-        let Some(code) = rest.get(len..len + WORD) else { return Ok(None) };
+        let Some(code) = rest.get(len..len + NONCE_BYTES) else { return Ok(None) };
         if !same(code, &self.code(!self.accepted, self.received, &self.inbox[..8 + len])) {
             return Err(broken("a message that the other side has not written"));
         }
         let words = body.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
         self.received += 1;
-        self.inbox.drain(..8 + len + WORD);
+        self.inbox.drain(..8 + len + NONCE_BYTES);
         Ok(Some(words))
     }
 }
@@ -243,7 +243,7 @@ mod tests {
     fn pair() -> (Talk, Talk) {
         let (ours, theirs) = UnixStream::pair().unwrap();
         ours.set_nonblocking(true).unwrap();
-        let key = JobKey::new([7; WORD]);
+        let key = JobKey::new([7; NONCE_BYTES]);
         (Talk::new(ours, key), Talk { accepted: false, ..Talk::new(theirs, key) })
     }
 

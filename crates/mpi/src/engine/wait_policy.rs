@@ -147,7 +147,7 @@ impl WaitPolicy {
     /// Whether a waiting thread looks for operations that others leave for it: not where it would keep them from a
     /// processor, who then do such operations by themselves.
     #[inline(always)]
-    pub fn looks(&self) -> bool {
+    pub fn serves_delegations(&self) -> bool {
         !self.oversubscribed
     }
 

@@ -37,7 +37,7 @@ impl Job {
 
     /// Processes of one host that share processors and do not read each other's memory: what does not fit in a large
     /// slot goes piece by piece.
-    fn crowded(size: u32) -> Job {
+    fn oversubscribed(size: u32) -> Job {
         let config = Config { reads: Reads::Never, ..Config::calm(size) };
         let mut job = Job::on(&vec![0; size as usize], config);
         job.processes.iter_mut().for_each(|p| p.oversubscribed = true);
@@ -215,7 +215,7 @@ fn a_block_in_pieces_that_is_too_short_or_too_long() {
             let lengths =
                 |m| Lengths { sent: if m == 1 { sent } else { 40_000 }, received: 40_000 };
             for to_all in [false, true] {
-                let ends = Job::crowded(members).exchange(to_all, lengths);
+                let ends = Job::oversubscribed(members).exchange(to_all, lengths);
                 let others = ends.iter().enumerate().filter(|(member, _)| *member != 1);
                 assert!(others.into_iter().all(|(_, end)| end.is_err()), "{sent}: {ends:?}");
             }

@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "no test file needs all of it")]
 
 use hpvm_mux::Mux;
+use hpvm_net::interfaces::Interface;
 use hpvm_net::{Card, JobKey, Lane, Opened, Settings, interfaces};
 use hpvm_shm::{Mapping, Shm};
 use hpvm_transport::Packets;
@@ -46,6 +47,17 @@ pub fn open_with(
     join((0..size).map(open).collect(), per_host, change)
 }
 
+/// The same of hosts that are one machine under several names: they have one address, which is not taken for that of a
+/// loopback interface.
+pub fn open_one_machine(size: u32, per_host: u32, timeout: u64) -> Vec<Mux> {
+    let open = |rank| {
+        let mut interfaces = loopback();
+        interfaces.iter_mut().for_each(|interface| interface.loopback = false);
+        sockets_on(interfaces, rank, (size, per_host), timeout, &Lane::Udp)
+    };
+    join((0..size).map(open).collect(), per_host, &mut |_, cards| cards)
+}
+
 /// Brings processes together whose sockets are open.
 fn join(
     opened: Vec<Opened>,
@@ -76,10 +88,23 @@ fn join(
     ends
 }
 
-fn sockets(rank: u32, (size, per_host): (u32, u32), timeout: u64, lane: &Lane) -> Opened {
+fn loopback() -> Vec<Interface> {
     let all = interfaces::all().expect("interfaces");
     let loopback = interfaces::Choice::parse("127.0.0.0/8").expect("a network");
-    let interfaces = interfaces::choose(&all, &loopback).expect("a loopback interface");
+    interfaces::choose(&all, &loopback).expect("a loopback interface")
+}
+
+fn sockets(rank: u32, shape: (u32, u32), timeout: u64, lane: &Lane) -> Opened {
+    sockets_on(loopback(), rank, shape, timeout, lane)
+}
+
+fn sockets_on(
+    interfaces: Vec<Interface>,
+    rank: u32,
+    (size, per_host): (u32, u32),
+    timeout: u64,
+    lane: &Lane,
+) -> Opened {
     let host = "here".to_owned();
     let nodes = (0..size).map(|rank| rank / per_host).collect();
     Opened::new(Settings {

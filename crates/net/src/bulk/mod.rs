@@ -17,24 +17,24 @@ pub use hpvm_bulk::Settings;
 /// Messages from this length on are streamed: measured, see bench/NOTES.md.
 pub const MIN_STREAMED: u64 = 4 * 1024 + 1;
 /// Bytes that one connection moves in one turn in either direction, about: others wait meanwhile.
-const TURN: usize = 2 << 20;
+const TURN_BYTES_MAX: usize = 2 << 20;
 /// Bytes of the buffer for data with holes.
 const SCRATCH: usize = 128 << 10;
 /// Connections taken in one turn.
-const TAKEN: usize = 8;
+const ACCEPTED_MAX: usize = 8;
 const MS: u64 = 1_000_000;
 /// Time between two looks for connections that stand still.
-const WATCH: u64 = 250 * MS;
+const STALL_CHECK_INTERVAL: u64 = 250 * MS;
 /// Time between two looks at timers, and at the listening socket while a caller is expected.
-const TICK: u64 = MS / 50;
+const TIMER_CHECK_INTERVAL: u64 = MS / 50;
 /// Longest time for which a process that is in MPI leaves a peer without a word about what has come.
-const WORD: u64 = MS;
+const ACK_DELAY_MAX: u64 = MS;
 /// Time between two looks at the listening socket otherwise.
-const CALLERS: u64 = 100 * MS;
+const LISTENER_CHECK_INTERVAL: u64 = 100 * MS;
 /// Turns from one look at connections on which nothing is expected to the next.
-const SELDOM: u32 = 4;
+const IDLE_CHECK_TURNS: u32 = 4;
 /// Turns without any bytes after which a connection that had some is looked at seldom.
-const WARM: u32 = 400;
+const WARM_TURNS: u32 = 400;
 /// Events taken from the kernel at a time.
 const EVENTS: usize = 16;
 
@@ -123,7 +123,7 @@ impl Streams {
 
     fn is_seldom(&mut self) -> bool {
         self.turns = self.turns.wrapping_add(1);
-        self.turns.is_multiple_of(SELDOM)
+        self.turns.is_multiple_of(IDLE_CHECK_TURNS)
     }
 
     /// Datagrams are worth a look every so many turns: when bytes of streams have just moved they
@@ -132,7 +132,7 @@ impl Streams {
     pub fn leaves_turns(&self) -> u32 {
         if self.machine.has_ready() {
             16
-        } else if self.warmth > WARM / 2 {
+        } else if self.warmth > WARM_TURNS / 2 {
             4
         } else {
             1
@@ -181,7 +181,7 @@ impl Streams {
     pub fn meet(&mut self, now: u64, peer: Rank) {
         let calls = !self.machine.may_open(peer) && !self.machine.meet(peer, now);
         if calls && now >= self.next_tick {
-            self.next_tick = now + TICK;
+            self.next_tick = now + TIMER_CHECK_INTERVAL;
             self.accept(now);
         }
     }
@@ -353,7 +353,7 @@ impl Streams {
     /// # Errors
     /// As for `turn`.
     pub fn last_turn(&mut self, now: u64, ways: Ways<'_>) -> Result<bool, Nonsense> {
-        self.turns = SELDOM - 1;
+        self.turns = IDLE_CHECK_TURNS - 1;
         self.warmth = self.warmth.min(1);
         self.machine.tell(true, now);
         self.turn(now, ways)
@@ -372,27 +372,27 @@ impl Streams {
     }
 
     fn timers(&mut self, now: u64) -> bool {
-        self.next_tick = now + TICK;
+        self.next_tick = now + TIMER_CHECK_INTERVAL;
         let due = now >= self.next_callers || self.machine.expects_caller();
         let taken = due && self.accept(now);
         self.machine.tick(now);
         if now >= self.next_word {
             // However busy this process is with others, who waits for a word gets one.
-            self.next_word = now + WORD;
+            self.next_word = now + ACK_DELAY_MAX;
             self.machine.tell(true, now);
         }
         self.machine.copy_late(now, kept_copy);
         let connected = self.finish_connects(now);
         if now >= self.next_watch {
-            self.next_watch = now + WATCH;
+            self.next_watch = now + STALL_CHECK_INTERVAL;
             self.watch_stalled(now);
         }
         taken | connected
     }
 
     fn accept(&mut self, now: u64) -> bool {
-        self.next_callers = now + CALLERS;
-        for taken in 0..TAKEN {
+        self.next_callers = now + LISTENER_CHECK_INTERVAL;
+        for taken in 0..ACCEPTED_MAX {
             let Some(stream) = Stream::accept(&self.listener) else { return taken > 0 };
             let Ok(nonce) = random() else { return taken > 0 };
             let conn = self.machine.accepted(nonce, now);
@@ -537,7 +537,7 @@ impl Streams {
                 && (self.machine.take_stirred(conn) | self.machine.must_tell(conn))
                 && self.write(conn, now, &mut wrote) == Io::Broken);
         if read || wrote {
-            (self.warm, self.warmth) = (Some(conn), WARM);
+            (self.warm, self.warmth) = (Some(conn), WARM_TURNS);
         }
         if broken {
             self.lose(conn, now);
@@ -546,7 +546,7 @@ impl Streams {
     }
 
     fn write(&mut self, conn: ConnId, now: u64, some: &mut bool) -> Io {
-        let mut left = TURN;
+        let mut left = TURN_BYTES_MAX;
         while left > 0 {
             let Some(Some((generation, stream))) = self.sockets.get(conn.index as usize) else {
                 return Io::Blocked;
@@ -582,11 +582,11 @@ impl Streams {
                 other => return other,
             }
         }
-        Io::Moved(TURN)
+        Io::Moved(TURN_BYTES_MAX)
     }
 
     fn read(&mut self, conn: ConnId, now: u64, some: &mut bool) -> Io {
-        let mut left = TURN;
+        let mut left = TURN_BYTES_MAX;
         while left > 0 {
             let Some(Some((generation, stream))) = self.sockets.get(conn.index as usize) else {
                 return Io::Blocked;
@@ -633,7 +633,7 @@ impl Streams {
                 other => return other,
             }
         }
-        Io::Moved(TURN)
+        Io::Moved(TURN_BYTES_MAX)
     }
 }
 

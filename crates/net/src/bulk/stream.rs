@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 /// Segments that were sent again in vain, or probes without an answer, after which the connection
 /// is given up: some 1.5 s at ordinary round trips. A new one finds the way sooner than the
 /// kernel's timers, which double each time.
-const IN_VAIN: u8 = 3;
+const RETRANSMITS_MAX: u8 = 3;
 /// Lengths of segments that are tried in turn where longer ones get lost and nobody says so, as behind a switch with a shorter MTU
 /// than the hosts': they fit an MTU of 1500, of 1280 (the least of IPv6) and of 576, with IPv6's headers but for the last.
 const SEGMENTS: [u16; 3] = [1440, 1220, 536];
@@ -210,7 +210,7 @@ impl Stream {
     /// Whether the kernel has tried in vain for too long. A segment that this host's own interface drops counts as a probe.
     pub fn stalled(&self) -> Option<Stalled> {
         let Info { first, bytes_acked, .. } = self.info()?;
-        let in_vain = first.tcpi_retransmits.max(first.tcpi_probes) >= IN_VAIN;
+        let in_vain = first.tcpi_retransmits.max(first.tcpi_probes) >= RETRANSMITS_MAX;
         in_vain.then(|| Stalled { shorter: shorter(first.tcpi_snd_mss, bytes_acked) })
     }
 

@@ -38,7 +38,7 @@ impl OneSided {
     /// Does what another rank has left for this one to do. To be called again and again while this rank waits for
     /// something else and has its processor for itself. True: there was something, so more is to be expected.
     #[inline(always)]
-    pub fn look<T: Transport>(&mut self, fm: &mut Fm<T>) -> bool {
+    pub fn poll_delegations<T: Transport>(&mut self, fm: &mut Fm<T>) -> bool {
         let Some(slot) = self.slot else { return false };
         let attention = slot.get().attention();
         match attention {
@@ -48,7 +48,7 @@ impl OneSided {
         self.do_posted(fm) || attention == Attention::Called
     }
 
-    /// As `look`, of a rank that does not say that it polls.
+    /// As `poll_delegations`, of a rank that does not say that it polls.
     #[inline(always)]
     pub fn do_posted<T: Transport>(&mut self, fm: &mut Fm<T>) -> bool {
         let Some(slot) = self.slot else { return false };
@@ -62,7 +62,7 @@ impl OneSided {
         }
     }
 
-    /// Whether somebody has woken this rank because it has much to do here. Until the next `look`.
+    /// Whether somebody has woken this rank because it has much to do here. Until the next `poll_delegations`.
     pub fn is_called(&self) -> bool {
         self.slot.is_some_and(|slot| slot.get().attention() == Attention::Called)
     }

@@ -8,7 +8,7 @@
 //! leave together with it.
 
 use crate::kind::{AtomicOp, Kind};
-use crate::messages::packets::{RUN, RegionName, WORD, Writer};
+use crate::messages::packets::{RUN_BYTES, RegionName, WORD_BYTES, Writer};
 use crate::region::{Path, Target};
 use crate::{OneSided, mapped};
 use hpvm_fm::{Fm, Transport};
@@ -54,8 +54,8 @@ impl Batch {
     /// Whether a run of `len` bytes of data may join, where a packet has `packet` bytes.
     pub fn takes(&self, of: Of, len: usize, packet: usize) -> bool {
         // A packet names a region, what is done to elements, and an operation, besides the runs.
-        let most = BATCH_BYTES_MAX.min(packet - 2 * WORD);
-        self.of.is_none_or(|other| other == of) && self.runs.len() + RUN + len <= most
+        let most = BATCH_BYTES_MAX.min(packet - 2 * WORD_BYTES);
+        self.of.is_none_or(|other| other == of) && self.runs.len() + RUN_BYTES + len <= most
     }
 
     /// Adds a run that it `takes`.
@@ -73,7 +73,7 @@ impl Batch {
             self.completion = completion;
         }
         let before = self.runs.len();
-        self.runs.resize(before + RUN + len, 0);
+        self.runs.resize(before + RUN_BYTES + len, 0);
         let mut out = Writer(&mut self.runs[before..]);
         out.word(offset);
         out.word(len as u64);

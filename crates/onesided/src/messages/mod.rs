@@ -31,6 +31,7 @@ pub(crate) const MIN_PACKET: usize = 64;
 /// Longest element that can be compared and swapped, bytes.
 pub(crate) const MAX_SWAPPED: usize = 16;
 
-const _: () = assert!(2 * packets::WORD + packets::RUN + crate::MAX_ELEMENT <= MIN_PACKET);
-const _: () = assert!(3 * packets::WORD + 2 * MAX_SWAPPED <= MIN_PACKET);
+const _: () =
+    assert!(2 * packets::WORD_BYTES + packets::RUN_BYTES + crate::MAX_ELEMENT <= MIN_PACKET);
+const _: () = assert!(3 * packets::WORD_BYTES + 2 * MAX_SWAPPED <= MIN_PACKET);
 const _: () = assert!(packets::Fault::BYTES <= MIN_PACKET);

@@ -32,9 +32,9 @@ pub(crate) const FAILED: u8 = 4;
 pub(crate) const ASKS: u8 = 4;
 
 /// Bytes of a number.
-pub(crate) const WORD: usize = 8;
+pub(crate) const WORD_BYTES: usize = 8;
 /// Bytes before the data of a run.
-pub(crate) const RUN: usize = 2 * WORD;
+pub(crate) const RUN_BYTES: usize = 2 * WORD_BYTES;
 
 /// A region in a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl<'a> Writer<'a> {
     }
 
     pub fn word(&mut self, word: u64) {
-        self.take(WORD).copy_from_slice(&word.to_le_bytes());
+        self.take(WORD_BYTES).copy_from_slice(&word.to_le_bytes());
     }
 }
 
@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
     }
 
     pub fn word(&mut self) -> Option<u64> {
-        let bytes = self.take(WORD as u64)?;
+        let bytes = self.take(WORD_BYTES as u64)?;
         Some(u64::from_le_bytes(bytes.try_into().ok()?))
     }
 
@@ -111,7 +111,7 @@ pub(crate) enum Fault {
 
 impl Fault {
     /// Bytes in a packet.
-    pub const BYTES: usize = 5 * WORD;
+    pub const BYTES: usize = 5 * WORD_BYTES;
 
     pub fn write(&self, to: &mut [u8]) {
         let words = match *self {

@@ -92,7 +92,7 @@ impl OneSided {
     /// A put, maybe with a flush.
     fn on_any_put(&mut self, src: Rank, head: Head, data: &[u8]) -> Result<(), String> {
         let asks = head.flags & ASKS != 0;
-        let (operation, runs) = match data.split_first_chunk::<WORD>() {
+        let (operation, runs) = match data.split_first_chunk::<WORD_BYTES>() {
             Some((word, runs)) if asks => (u64::from_le_bytes(*word), runs),
             None if asks => {
                 return Err("a put that asks for an answer and names no operation".into());

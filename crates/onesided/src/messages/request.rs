@@ -113,7 +113,7 @@ impl Request {
 
 /// Bytes of runs with which a put or an update asks for an answer, which spares the FLUSH that may follow. Of a longer one a later packet
 /// would need it all the same.
-const ANSWERED_BYTES_MAX: usize = 4096 + RUN + 2 * WORD;
+const ANSWERED_BYTES_MAX: usize = 4096 + RUN_BYTES + 2 * WORD_BYTES;
 
 /// What it takes to send packets to one rank.
 pub(super) struct Sender<'a, T> {
@@ -182,11 +182,11 @@ impl<T: Transport> Sender<'_, T> {
         alone: Option<Completion>,
     ) -> Result<Sent> {
         // One word is for the operation that asks.
-        let bytes = self.fm.limits().packet - WORD;
-        let room = Room { bytes, head: RUN, element: 1, carries: true };
+        let bytes = self.fm.limits().packet - WORD_BYTES;
+        let room = Room { bytes, head: RUN_BYTES, element: 1, carries: true };
         let head = head(PUT, RegionName::from(&target.key).word());
         while runs.stage(room, |run| target.check(run.offset, run.len))? {
-            let len = runs.staged.iter().map(|run| RUN + run.len).sum();
+            let len = runs.staged.iter().map(|run| RUN_BYTES + run.len).sum();
             let staged = &runs.staged;
             let fill = |out: &mut [u8]| write_runs(Writer(out), staged, true);
             let sent = match alone {
@@ -216,14 +216,14 @@ impl<T: Transport> Sender<'_, T> {
     fn may_flush(&self, len: usize) -> bool {
         let first = !self.peer.unflushed && !self.peer.has_asked && len <= ANSWERED_BYTES_MAX;
         let in_a_row = self.peer.in_a_row && self.peer.unanswered == 0;
-        (first || in_a_row && len <= RUN + GATHERED_BYTES_MAX) && self.may_ask()
+        (first || in_a_row && len <= RUN_BYTES + GATHERED_BYTES_MAX) && self.may_ask()
     }
 
     /// Sends a put of `len` bytes of runs with a flush. True when it has left.
     fn put_and_flush(&mut self, head: Head, len: usize, runs: impl FnOnce(Writer<'_>)) -> bool {
         self.ask(|sender, id| {
             let head = Head { flags: head.flags | ASKS, ..head };
-            sender.packet(head, WORD + len, |out| {
+            sender.packet(head, WORD_BYTES + len, |out| {
                 let mut out = Writer(out);
                 out.word(id.word());
                 runs(out);
@@ -256,7 +256,7 @@ impl<T: Transport> Sender<'_, T> {
                     out.word(update_word(kind, op));
                     out.0.copy_from_slice(runs);
                 };
-                self.update_packet(2 * WORD + runs.len(), asks, fill)
+                self.update_packet(2 * WORD_BYTES + runs.len(), asks, fill)
             }
         };
         if !sent {
@@ -297,12 +297,12 @@ impl<T: Transport> Sender<'_, T> {
     }
 
     fn get(&mut self, id: Option<OpId>, target: &Target, runs: &mut Cursor<Run>) -> Result<Sent> {
-        let bytes = self.fm.limits().packet - WORD;
-        let room = Room { bytes, head: RUN, element: 1, carries: false };
+        let bytes = self.fm.limits().packet - WORD_BYTES;
+        let room = Room { bytes, head: RUN_BYTES, element: 1, carries: false };
         let head = head(GET, id.map_or(0, OpId::word));
         let region = RegionName::from(&target.key).word();
         while runs.stage(room, |run| target.check(run.offset, run.len))? {
-            let len = WORD + RUN * runs.staged.len();
+            let len = WORD_BYTES + RUN_BYTES * runs.staged.len();
             let staged = &runs.staged;
             let fill = |out: &mut [u8]| {
                 let mut out = Writer(out);
@@ -326,10 +326,15 @@ impl<T: Transport> Sender<'_, T> {
         updates: &mut Cursor<Update>,
     ) -> Result<Sent> {
         let Elements { kind, op, size, fetches } = *element;
-        let limit = self.fm.limits().packet - 2 * WORD;
+        let limit = self.fm.limits().packet - 2 * WORD_BYTES;
         let bytes = if fetches { limit.min(MAX_FETCHED) } else { limit };
         // A NoOp has no operands, but its answer must fit as well.
-        let room = Room { bytes: bytes.max(RUN + size), head: RUN, element: size, carries: true };
+        let room = Room {
+            bytes: bytes.max(RUN_BYTES + size),
+            head: RUN_BYTES,
+            element: size,
+            carries: true,
+        };
         let alone = id.is_none();
         let id = id.filter(|_| fetches);
         let head = head(UPDATE, id.map_or(0, OpId::word));
@@ -340,7 +345,8 @@ impl<T: Transport> Sender<'_, T> {
             |update: &Update| target.check(update.offset, update.count.saturating_mul(size));
         while updates.stage(room, check)? {
             let parts = &updates.staged;
-            let len = parts.iter().map(|part| RUN + part.count * carried).sum::<usize>() + 2 * WORD;
+            let len = parts.iter().map(|part| RUN_BYTES + part.count * carried).sum::<usize>()
+                + 2 * WORD_BYTES;
             let fill = |out: &mut [u8]| {
                 let mut out = Writer(out);
                 out.word(region);
@@ -353,7 +359,7 @@ impl<T: Transport> Sender<'_, T> {
                     unsafe { mapped::copy(part.operand, to.as_mut_ptr(), to.len()) };
                 }
             };
-            let sent = if alone && self.may_flush(len - 2 * WORD) {
+            let sent = if alone && self.may_flush(len - 2 * WORD_BYTES) {
                 self.update_packet(len, true, fill)
             } else {
                 let sent = (!fetches || self.may_ask()) && self.packet(head, len, fill);
@@ -385,7 +391,7 @@ impl<T: Transport> Sender<'_, T> {
             out.take(size).copy_from_slice(&swap.compare[..size]);
             out.take(size).copy_from_slice(&swap.swap[..size]);
         };
-        if !self.may_ask() || !self.packet(head, 3 * WORD + 2 * size, fill) {
+        if !self.may_ask() || !self.packet(head, 3 * WORD_BYTES + 2 * size, fill) {
             return Sent::Stalled;
         }
         self.asked(id, core::iter::once((swap.result, size)));
@@ -407,7 +413,7 @@ impl<T: Transport> Sender<'_, T> {
             out.word(code);
             out.word(word);
         };
-        match self.packet(head(MESSAGE, region.word()), 2 * WORD, fill) {
+        match self.packet(head(MESSAGE, region.word()), 2 * WORD_BYTES, fill) {
             true => Sent::All,
             false => Sent::Stalled,
         }

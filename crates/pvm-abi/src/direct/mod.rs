@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 /// Messages to a task before its card is asked for: one that only gets a word needs no connection.
 const ASK_AT: u32 = 2;
 /// So many connections that have not said who they are may be there, each so long: strangers take no more descriptors.
-const CALLERS: usize = 64;
+const CALLERS_MAX: usize = 64;
 const CALLER_SPEAKS: Duration = Duration::from_secs(10);
 /// How long the end of a task is held back for what it has sent, if nothing of that comes: longer than a packet that is sent again.
 const HELD: Duration = Duration::from_secs(1);
@@ -188,7 +188,7 @@ impl Direct {
 
     fn accept(&mut self) {
         let Some(listener) = &self.listener else { return };
-        while self.callers.len() < CALLERS {
+        while self.callers.len() < CALLERS_MAX {
             match listener.accept() {
                 Ok((stream, _)) => {
                     if stream.set_nonblocking(true).is_ok() && stream.set_nodelay(true).is_ok() {
@@ -244,7 +244,7 @@ impl Direct {
 
     /// What changes seldom, to sleep on.
     pub fn seldom(&self) -> impl Iterator<Item = RawFd> + '_ {
-        let listener = self.listener.as_ref().filter(|_| self.callers.len() < CALLERS);
+        let listener = self.listener.as_ref().filter(|_| self.callers.len() < CALLERS_MAX);
         let ways = self.ways.values().filter_map(|way| match way {
             Way::Open(Some(link)) => Some(link.as_raw_fd()),
             Way::Meeting(meeting) => Some(meeting.as_raw_fd()),

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 const INBOX: usize = 64;
 
 /// Nanoseconds after which a process that has something to do is called again.
-const SOON: u64 = 1000;
+const NEXT_LOOK: u64 = 1000;
 
 struct Process {
     /// Away while its owner fills a packet.
@@ -159,7 +159,7 @@ impl Lossy {
             let unread = process.retired && !process.socket.is_empty();
             if process.stalled_until <= now && (work || unread) {
                 // It is called again soon.
-                next = [next, Some(now + SOON)].into_iter().flatten().min();
+                next = [next, Some(now + NEXT_LOOK)].into_iter().flatten().min();
             }
             let stall = (process.stalled_until > now).then_some(process.stalled_until);
             let soonest = [timer, stall].into_iter().flatten().filter(|at| *at > now).min();

@@ -27,48 +27,14 @@ pub unsafe fn run(
         // SAFETY: the caller's promise.
         return unsafe { access?.run(direction) };
     }
-    let words = access.as_ref().map_or([0; 7], |access| {
-        let Transfer { view, position, bytes, hints, .. } = &access.transfer;
-        let mine = two_phase::Access::of(view.extents(*position, *bytes));
-        [
-            Wishes::of(hints, direction).word(),
-            hints.gather_bytes,
-            mine.start,
-            mine.end,
-            mine.bytes,
-            mine.runs,
-            mine.marks,
-        ]
-    });
-    let (access, all) = agree::together_with(file, access, words)?;
+    let mine = access.as_ref().map_or([0; TOLD_WORDS], |access| told(access, direction));
+    let (access, all) = agree::together_with(file, access, mine)?;
     let access = &access;
-    let accesses: Vec<_> = all
-        .iter()
-        .map(|[_, _, start, end, bytes, runs, marks]| two_phase::Access {
-            start: *start,
-            end: *end,
-            bytes: *bytes,
-            runs: *runs,
-            marks: *marks,
-        })
-        .collect();
+    let accesses: Vec<_> = all.iter().map(access_of).collect();
     // Rank 0's wishes count: hints should be the same everywhere, but need not.
     let [wishes, window, ..] = all[0];
     let wishes = Wishes::told(wishes);
-    let any = accesses.iter().any(|a| a.runs > 0);
-    let gathers = match wishes.gather {
-        _ if file.stripes.is_some() => any,
-        When::Never => false,
-        When::Always => any,
-        When::Automatic if direction == Direction::Read && file.is_near() => {
-            two_phase::pays_for_near_reads(&accesses)
-        }
-        When::Automatic if file.file.is_in_memory() && file.is_near() => {
-            two_phase::pays_for_writes_to_memory(&accesses)
-        }
-        When::Automatic => two_phase::pays(&accesses),
-    };
-    if !gathers {
+    if !gathers(file, direction, wishes.gather, &accesses) {
         // SAFETY: the caller's promise.
         return if file.stripes.is_some() { Ok(0) } else { unsafe { access.run(direction) } };
     }
@@ -76,15 +42,7 @@ pub unsafe fn run(
         Direction::Write if file.is_near() => two_phase::near_window(window, file.size()),
         _ => window,
     };
-    let (plan, aggregators) = match &file.stripes {
-        Some(striped) => {
-            (Plan::striped(&accesses, striped.layout(), window), striped.owners().to_vec())
-        }
-        None => {
-            let aggregators = aggregators(file, wishes.aggregators as usize);
-            (Plan::new(&accesses, aggregators.len() as u32, window), aggregators)
-        }
-    };
+    let (plan, aggregators) = plan(file, &accesses, wishes, window);
     let writes = direction == Direction::Write;
     let sync_follows = writes && file.state().rhythm.write() && file.stripes.is_none();
     if writes && let Some(memory) = common::memory(file, &accesses, &plan)? {
@@ -114,6 +72,58 @@ pub unsafe fn run(
         }
     };
     agree::together(file, moved)
+}
+
+/// Words by which each rank tells the others of its access.
+const TOLD_WORDS: usize = 7;
+
+/// What the others have to know of an access: its hints, and where in the file it is.
+fn told(access: &Access<'_>, direction: Direction) -> [u64; TOLD_WORDS] {
+    let Transfer { view, position, bytes, hints, .. } = &access.transfer;
+    let mine = two_phase::Access::of(view.extents(*position, *bytes));
+    let wishes = Wishes::of(hints, direction).word();
+    [wishes, hints.gather_bytes, mine.start, mine.end, mine.bytes, mine.runs, mine.marks]
+}
+
+/// Where in the file the access is that a rank has told of.
+fn access_of([_, _, start, end, bytes, runs, marks]: &[u64; TOLD_WORDS]) -> two_phase::Access {
+    two_phase::Access { start: *start, end: *end, bytes: *bytes, runs: *runs, marks: *marks }
+}
+
+/// Whether the pieces of all ranks are gathered, in two phases.
+fn gathers(
+    file: &FileObject,
+    direction: Direction,
+    wish: When,
+    accesses: &[two_phase::Access],
+) -> bool {
+    let any = accesses.iter().any(|a| a.runs > 0);
+    match wish {
+        _ if file.stripes.is_some() => any,
+        When::Never => false,
+        When::Always => any,
+        When::Automatic if direction == Direction::Read && file.is_near() => {
+            two_phase::pays_for_near_reads(accesses)
+        }
+        When::Automatic if file.file.is_in_memory() && file.is_near() => {
+            two_phase::pays_for_writes_to_memory(accesses)
+        }
+        When::Automatic => two_phase::pays(accesses),
+    }
+}
+
+/// Who moves which part of the file, and the ranks that do.
+fn plan(
+    file: &FileObject,
+    accesses: &[two_phase::Access],
+    wishes: Wishes,
+    window: u64,
+) -> (Plan, Vec<usize>) {
+    if let Some(striped) = &file.stripes {
+        return (Plan::striped(accesses, striped.layout(), window), striped.owners().to_vec());
+    }
+    let aggregators = aggregators(file, wishes.aggregators as usize);
+    (Plan::new(accesses, aggregators.len() as u32, window), aggregators)
 }
 
 /// What a rank's hints ask for.

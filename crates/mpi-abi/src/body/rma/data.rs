@@ -1,7 +1,7 @@
 //! `MPI_Put` and `MPI_Get`, and their forms with requests (sections 12.3.1, 12.3.2 and 12.3.5).
 
 use super::access::{There, ensure_lock, target_type};
-use super::plain::{self, Transfer, Way};
+use super::plain::{self, Direction, Transfer};
 use super::request::with_request;
 use super::{leave, on_win, refused};
 use crate::body::check;
@@ -19,10 +19,10 @@ use hpvm_onesided::{OpId, Run};
 use std::sync::Arc;
 
 /// What is noted of a transfer until the epoch ends; a get with a request may be over long before.
-fn access(way: Way, requested: bool) -> Option<Access> {
-    match way {
-        Way::Put => Some(Access::Put),
-        Way::Get => (!requested).then_some(Access::Get),
+fn access(direction: Direction, requested: bool) -> Option<Access> {
+    match direction {
+        Direction::Put => Some(Access::Put),
+        Direction::Get => (!requested).then_some(Access::Get),
     }
 }
 
@@ -61,12 +61,12 @@ unsafe fn start(
         // SAFETY: the caller's promise; the range is checked by the layer below.
         let moved = unsafe {
             let (target, len) = (&there.peer.target, len as usize);
-            match a.way {
-                Way::Put if window.epochs.borrow().ends_by_notice() => {
+            match a.direction {
+                Direction::Put if window.epochs.borrow().ends_by_notice() => {
                     onesided.put_before_notice(fm, target, offset, local, len)
                 }
-                Way::Put => onesided.put(fm, target, offset, local, len),
-                Way::Get => onesided.get(fm, target, offset, local, len),
+                Direction::Put => onesided.put(fm, target, offset, local, len),
+                Direction::Get => onesided.get(fm, target, offset, local, len),
             }
         };
         return moved.map_err(|failure| refused(window, there.rank, &failure));
@@ -91,7 +91,7 @@ unsafe fn in_parts(
     let origin = Side { ty: ty.clone(), count: a.count };
     let target = Side { ty: target_ty.clone(), count: a.target_count };
     check_sizes(&origin, &target)?;
-    window.look_closer(there, &target, access(a.way, requested))?;
+    window.look_closer(there, &target, access(a.direction, requested))?;
     let (address, at) = (a.origin.expose_provenance(), there.at);
     let runs = Parts::new([origin, target]).map(move |part| Run {
         local: core::ptr::with_exposed_provenance_mut(
@@ -103,9 +103,9 @@ unsafe fn in_parts(
     let (fm, onesided) = process.onesided();
     // SAFETY: the caller's promise, for every run of the buffer.
     let moved = unsafe {
-        match a.way {
-            Way::Put => onesided.put_runs(fm, &there.peer.target, Box::new(runs)),
-            Way::Get => onesided.get_runs(fm, &there.peer.target, Box::new(runs)),
+        match a.direction {
+            Direction::Put => onesided.put_runs(fm, &there.peer.target, Box::new(runs)),
+            Direction::Get => onesided.get_runs(fm, &there.peer.target, Box::new(runs)),
         }
     };
     moved.map_err(|failure| refused(window, there.rank, &failure))
@@ -141,7 +141,7 @@ pub unsafe fn put(
     win: MPI_Win,
 ) -> c_int {
     let a = Transfer {
-        way: Way::Put,
+        direction: Direction::Put,
         origin: origin_addr.cast_mut(),
         count: origin_count,
         datatype: origin_datatype,
@@ -165,7 +165,7 @@ pub unsafe fn get(
     win: MPI_Win,
 ) -> c_int {
     let a = Transfer {
-        way: Way::Get,
+        direction: Direction::Get,
         origin: origin_addr,
         count: origin_count,
         datatype: origin_datatype,
@@ -190,7 +190,7 @@ pub unsafe fn rput(
     request: *mut MPI_Request,
 ) -> c_int {
     let a = Transfer {
-        way: Way::Put,
+        direction: Direction::Put,
         origin: origin_addr.cast_mut(),
         count: origin_count,
         datatype: origin_datatype,
@@ -215,7 +215,7 @@ pub unsafe fn rget(
     request: *mut MPI_Request,
 ) -> c_int {
     let a = Transfer {
-        way: Way::Get,
+        direction: Direction::Get,
         origin: origin_addr,
         count: origin_count,
         datatype: origin_datatype,

@@ -15,9 +15,9 @@ use hpvm_onesided::AtomicOp;
 /// Most elements of a transfer that goes this way: no predefined datatype makes as many more than a signed word of bytes.
 const MAX_COUNT: MPI_Count = 1 << 32;
 
-/// Which way the data of a transfer go.
+/// In which direction the data of a transfer go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Direction {
     Put,
     Get,
 }
@@ -25,7 +25,7 @@ pub(super) enum Way {
 /// The arguments of a transfer.
 #[derive(Clone, Copy)]
 pub(super) struct Transfer {
-    pub way: Way,
+    pub direction: Direction,
     pub origin: *mut c_void,
     pub count: MPI_Count,
     pub datatype: MPI_Datatype,
@@ -74,9 +74,9 @@ pub(super) unsafe fn transfer(w: &mut Entered, win: MPI_Win, a: &Transfer) -> Op
     let (fm, onesided) = process.onesided();
     // SAFETY: the caller's promise; the range is checked by the layer below.
     unsafe {
-        match a.way {
-            Way::Put => onesided.put_mapped(fm, &peer.target, offset, local, len),
-            Way::Get => onesided.get_mapped(fm, &peer.target, offset, local, len),
+        match a.direction {
+            Direction::Put => onesided.put_mapped(fm, &peer.target, offset, local, len),
+            Direction::Get => onesided.get_mapped(fm, &peer.target, offset, local, len),
         }
     }
 }

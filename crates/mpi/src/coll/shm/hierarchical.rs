@@ -6,7 +6,7 @@
 
 use super::coll_args::{failed, long, short, unpack};
 use super::packed::Packed;
-use super::staging::{MAX_STAGED, STAGED, StagingBuffers, WORD, word};
+use super::staging::{MAX_STAGED, STAGED, StagingBuffers, WORD_BYTES, word};
 use super::{CollArgs, MAX_SLOT, ShmCollective, per_member};
 use crate::coll::Plan;
 use crate::comm::{Channel, Comm, Form};
@@ -334,7 +334,7 @@ impl Hierarchical<'_> {
             // SAFETY: as above.
             Some(staging) => unsafe {
                 let len = self.args.pack(rank, size, staging.own(self.number, MAX_STAGED as usize));
-                slots.post(self.number, 0, WORD, |out| out.copy_from_slice(&word(len)));
+                slots.post(self.number, 0, WORD_BYTES, |out| out.copy_from_slice(&word(len)));
             },
         }
         if matches!(self.args, CollArgs::Alltoall(_)) {
@@ -453,7 +453,7 @@ impl Hierarchical<'_> {
         if !self.has_room(p, self.last) {
             return Ok(false);
         }
-        let len = if self.long.is_some() { WORD } else { self.result.1 };
+        let len = if self.long.is_some() { WORD_BYTES } else { self.result.1 };
         let Some(at) = self.data_room(p, self.last, len) else { return Ok(false) };
         let result = self.result();
         let word = word(result.len());

@@ -65,7 +65,7 @@ impl KnownLimits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hpvm_coll::select::{ALWAYS_SLOTS, Way, way};
+    use hpvm_coll::select::{ALWAYS_SLOTS, ShmMethod, select_shm};
 
     #[test]
     fn they_hold_whether_members_read_or_not() {
@@ -82,10 +82,13 @@ mod tests {
                     assert!(up_to >= ALWAYS_SLOTS && above >= up_to);
                     for reads in [false, true] {
                         let facts = Facts { reads, ..facts };
-                        assert!((1..=up_to).all(|bytes| way(kind, &facts, bytes) == Way::Slots));
+                        assert!(
+                            (1..=up_to)
+                                .all(|bytes| select_shm(kind, &facts, bytes) == ShmMethod::Slots)
+                        );
                         let beyond = [above.saturating_add(1), above.saturating_mul(3), u64::MAX];
                         let goes = |bytes: u64| {
-                            bytes <= above || way(kind, &facts, bytes) == Way::Messages
+                            bytes <= above || select_shm(kind, &facts, bytes) == ShmMethod::Messages
                         };
                         assert!(beyond.into_iter().all(goes), "{kind:?} {facts:?} {above}");
                     }

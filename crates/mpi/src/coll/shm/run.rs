@@ -13,7 +13,7 @@ use crate::engine::process::Process;
 use crate::error::{Class, Error, Result};
 use crate::op::Predef;
 use crate::pt2pt::protocol::MAX_FRAGMENTED;
-use hpvm_coll::select::{self, Carrier, Facts, Way};
+use hpvm_coll::select::{self, Carrier, Facts, ShmMethod};
 use hpvm_fm::{Rank, Transport};
 use hpvm_wire::coll_slots::LARGE_SETS;
 use std::sync::Arc;
@@ -188,17 +188,17 @@ impl<'a> Long<'a> {
         let tuned =
             || match p.select.carrier(kind, comm.size(), self.bytes.min(i64::MAX as u64) as i64) {
                 Carrier::SharedMemory => None,
-                Carrier::Messages => Some(Way::Messages),
+                Carrier::Messages => Some(ShmMethod::Messages),
             };
         let facts = p.facts(comm);
-        let way = match p.carriers_tuned {
-            true => tuned().unwrap_or_else(|| select::untimed_way(kind, &facts, self.bytes)),
-            false => select::way(kind, &facts, self.bytes),
+        let method = match p.carriers_tuned {
+            true => tuned().unwrap_or_else(|| select::untimed_shm(kind, &facts, self.bytes)),
+            false => select::select_shm(kind, &facts, self.bytes),
         };
         // SAFETY: the caller's promise, for all of them.
         self.step = unsafe {
-            match way {
-                Way::Messages => {
+            match method {
+                ShmMethod::Messages => {
                     if !p.carriers_tuned {
                         let limit = select::messages_above(kind, &facts);
                         // Relaxed: see `SlotState`.
@@ -207,7 +207,7 @@ impl<'a> Long<'a> {
                     }
                     Step::Messages
                 }
-                Way::Slots => {
+                ShmMethod::Slots => {
                     if !p.carriers_tuned {
                         let limit = select::slots_up_to(kind, &facts) as u32;
                         // Relaxed: see `SlotState`.
@@ -217,11 +217,11 @@ impl<'a> Long<'a> {
                     let exchange = Exchange::begin(comm, args, Part::Short);
                     Step::Exchange(exchange.ok_or_else(intern)?, Steps::default())
                 }
-                Way::LargeSlots => self.steps(args, facts.oversubscribed)?,
-                Way::RingReduce => {
+                ShmMethod::LargeSlots => self.steps(args, facts.oversubscribed)?,
+                ShmMethod::RingReduce => {
                     Step::RingReduce(p.begin_ring_reduce(comm, args).ok_or_else(intern)?)
                 }
-                Way::DirectRead => {
+                ShmMethod::DirectRead => {
                     Step::DirectRead(p.begin_direct_read(comm, args).ok_or_else(intern)?)
                 }
             }

@@ -30,7 +30,7 @@ const SKEW: usize = 2048;
 /// Room for the data of `STAGED` operations, and for what nobody else reads.
 const STAGING_BYTES: usize = SKEW + (STAGED + 1) * MAX_STAGED as usize;
 /// The slot of an operation whose data lie in a staging buffer holds their length: so many bytes.
-pub(super) const WORD: usize = size_of::<u64>();
+pub(super) const WORD_BYTES: usize = size_of::<u64>();
 
 /// The staging buffers of the members on one host.
 #[derive(Debug)]
@@ -97,7 +97,9 @@ impl StagingBuffers {
     /// # Safety
     /// As for [`hpvm_wire::coll_slots::CollSlots::read`].
     pub unsafe fn read(&self, member: u32, number: u64, word: &[u8]) -> Result<&[u8]> {
-        let Ok(word) = <[u8; WORD]>::try_from(word) else { return Err(short(word.len(), WORD)) };
+        let Ok(word) = <[u8; WORD_BYTES]>::try_from(word) else {
+            return Err(short(word.len(), WORD_BYTES));
+        };
         let len = u64::from_ne_bytes(word);
         if len > MAX_STAGED {
             return Err(long(len as usize, MAX_STAGED as usize));
@@ -109,7 +111,7 @@ impl StagingBuffers {
 }
 
 /// What a slot holds whose `len` bytes of data lie in the staging buffer.
-pub(super) fn word(len: usize) -> [u8; WORD] {
+pub(super) fn word(len: usize) -> [u8; WORD_BYTES] {
     (len as u64).to_ne_bytes()
 }
 
