@@ -1,4 +1,4 @@
-//! A packet that may wait for the next one shares its datagram.
+//! Packets and datagrams: a packet that may wait for the next one shares its datagram, and a long one needs fewer where frames are large.
 
 mod jobs;
 
@@ -19,7 +19,11 @@ struct Sender {
 
 impl Sender {
     fn new() -> Sender {
-        let mut sender = Sender { ends: jobs::open(2, 1), credits: 0, came: 0 };
+        Sender::among(jobs::open(2, 1))
+    }
+
+    fn among(ends: Vec<Mux>) -> Sender {
+        let mut sender = Sender { ends, credits: 0, came: 0 };
         // The way is looked for with datagrams of its own.
         sender.send(40, false);
         sender.receive(1);
@@ -77,6 +81,19 @@ impl Sender {
         all.iter().find(|(name, _)| *name == "datagrams_sent").expect("a counter of that name").1
     }
 
+    /// How many datagrams packets of 4 KiB take.
+    fn long_ones(&mut self) -> u64 {
+        let mut before = 0;
+        for packet in 0..2 * PAIRS {
+            if packet == PAIRS {
+                before = self.datagrams();
+            }
+            self.send(4096, false);
+            self.receive(1);
+        }
+        self.datagrams() - before
+    }
+
     /// How many datagrams pairs of packets take.
     fn pairs(&mut self, with_next: bool) -> u64 {
         let before = self.datagrams();
@@ -96,4 +113,14 @@ fn two_packets_leave_in_one_datagram() {
     // A datagram that the kernel delivers late may be sent again.
     assert!(together < PAIRS + PAIRS / 2, "{PAIRS} pairs in {together} datagrams");
     assert!(apart >= 2 * PAIRS, "{PAIRS} times two packets in {apart} datagrams");
+}
+
+#[test]
+fn a_long_packet_is_one_datagram_where_the_interface_has_large_frames() {
+    let datagrams = Sender::new().long_ones();
+    assert!(datagrams >= 3 * PAIRS, "{PAIRS} packets in {datagrams} ordinary datagrams");
+    // The loopback interface's MTU is larger than any card's.
+    let minute = 60_000_000_000;
+    let datagrams = Sender::among(jobs::open_one_machine(2, 1, minute)).long_ones();
+    assert!(datagrams < 2 * PAIRS, "{PAIRS} packets in {datagrams} large datagrams");
 }

@@ -3,7 +3,8 @@
 use crate::card::{AddressAndPrefix, is_link_local};
 use std::ffi::CStr;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::os::fd::AsRawFd;
 
 /// One address of one interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,6 +117,30 @@ pub fn all() -> io::Result<Vec<Interface>> {
     Ok(found)
 }
 
+/// The MTU of an interface, if there is one of this name.
+pub fn mtu(name: &str) -> Option<usize> {
+    // SAFETY: zeros are a value of the structure.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    // The last byte stays 0.
+    let room = request.ifr_name.len() - 1;
+    if name.len() > room {
+        return None;
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *to = from as libc::c_char;
+    }
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
+    // SAFETY: a request with a name that ends, which the kernel answers in `ifru_mtu`.
+    let mtu = unsafe {
+        let result = libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU, &raw mut request);
+        if result != 0 {
+            return None;
+        }
+        request.ifr_ifru.ifru_mtu
+    };
+    usize::try_from(mtu).ok()
+}
+
 /// # Safety
 /// `entry` comes from `getifaddrs` and has not been freed.
 unsafe fn read(entry: &libc::ifaddrs) -> Option<Interface> {
@@ -168,6 +193,16 @@ unsafe fn ip(address: *const libc::sockaddr) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn interfaces_have_an_mtu() {
+        let system = |name: &str| std::fs::read_to_string(format!("/sys/class/net/{name}/mtu"));
+        let lo = system("lo").expect("Linux has it").trim().parse().ok();
+        assert_eq!(mtu("lo"), lo);
+        for name in ["", "no such", &"x".repeat(100)] {
+            assert_eq!(mtu(name), None);
+        }
+    }
 
     fn interface(name: &str, text: &str, up: bool) -> Interface {
         let (address, prefix) = text.split_once('/').unwrap();

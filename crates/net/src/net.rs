@@ -4,7 +4,7 @@ use crate::auth::JobKey;
 use crate::bulk::{self, MIN_STREAMED, Streams};
 use crate::card::Card;
 use crate::datagrams::{Admitted, Datagrams, Directory};
-use crate::interfaces::Interface;
+use crate::interfaces::{self, Interface};
 use crate::ofi::Fabric;
 use crate::ping::LivenessPort;
 use crate::socket::{RECEIVE_BYTES_MAX, Received, Socket};
@@ -27,8 +27,9 @@ const SECOND: u64 = 1_000_000_000;
 /// Bytes of IP and UDP headers in the smallest and the largest case.
 const BELOW_V4: usize = 28;
 const BELOW_V6: usize = 48;
-/// MTU of ordinary Ethernet.
+/// MTU of ordinary Ethernet, and of the largest frames of any.
 const ETHERNET: usize = 1500;
+const JUMBO: usize = 9000;
 /// Ports that are tried until one is free for datagrams and connections.
 const TRIES: u32 = 64;
 /// Longest time for which an address is waited for that cannot be used yet, and between two tries.
@@ -194,11 +195,15 @@ impl Opened {
     pub fn join(self, key: JobKey, directory: Directory) -> Result<Net, String> {
         let Opened { settings, socket, past_kernel, why_udp, fabric, listener, liveness_port } =
             self;
+        // Frames past the kernel are ordinary ones, and gateways know nothing of larger ones.
+        let plain = past_kernel.is_none() && fabric.is_none() && settings.far.is_empty();
         let socket = (socket, past_kernel.map(|(past, _)| Box::new(past)), fabric.map(Box::new));
         let below = if socket.0.six() { BELOW_V6 } else { BELOW_V4 };
+        let mtu = if plain { largest_mtu(&settings.interfaces) } else { ETHERNET };
         let config = Config {
-            // The same on all hosts, whatever their families: IPv4's smaller headers leave room.
-            most_datagram: ETHERNET - BELOW_V4 - ENVELOPE,
+            // All take this much, whatever their families: IPv4's smaller headers leave room.
+            most_datagram: mtu - BELOW_V4 - ENVELOPE,
+            most_probed: if mtu > ETHERNET { mtu - below - ENVELOPE } else { 0 },
             datagram: ETHERNET - below - ENVELOPE,
             packet: Config::default().packet + FENCE,
             ..if settings.far.is_empty() { Config::default() } else { between_sites() }
@@ -226,6 +231,13 @@ impl Opened {
             turns: 0,
         })
     }
+}
+
+/// The largest MTU of any of these, as far as it is worth while; at least that of ordinary Ethernet. The path may carry less.
+fn largest_mtu(interfaces: &[Interface]) -> usize {
+    let cards = interfaces.iter().filter(|interface| !interface.loopback);
+    let largest = cards.filter_map(|interface| interfaces::mtu(&interface.name)).max();
+    largest.unwrap_or(ETHERNET).clamp(ETHERNET, JUMBO)
 }
 
 /// The settings for a job over several sites: 1024 datagrams fill a link of 100 Mbit/s with a delay of 100 ms, or one of

@@ -8,8 +8,8 @@ pub(crate) const MS: u64 = 1_000_000;
 /// A part of a datagram is a multiple of this, the last part excepted.
 pub(crate) const PART_UNIT: usize = 512;
 
-/// Sizes, windows and times. All processes of a job use the same `packet`, `share` and
-/// `most_datagram`; the rest may differ. Times are in nanoseconds.
+/// Sizes, windows and times. All processes of a job use the same `packet` and `share`; the rest may differ, but that everybody takes
+/// `datagram` bytes: probes that are longer than a peer's `most_datagram` have no answer. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Largest payload of a packet, at most 65535.
@@ -18,7 +18,10 @@ pub struct Config {
     /// MTU less IP, UDP and whatever the caller puts in front. Its bytes are counted from the
     /// protocol's header on.
     pub datagram: usize,
-    /// Largest datagram ever, sent or received; what a buffer holds. At least `datagram`.
+    /// Larger datagrams than that are tried up to this size, from the first packet on, and used once the path has carried one; 0:
+    /// none are.
+    pub most_probed: usize,
+    /// Largest datagram ever, sent or received; what a buffer holds. At least `datagram` and `most_probed`.
     pub most_datagram: usize,
     /// Smallest datagram: every path is believed to carry it.
     pub least_datagram: usize,
@@ -58,6 +61,7 @@ impl Default for Config {
         Config {
             packet: 16 << 10,
             datagram: 1436,
+            most_probed: 0,
             most_datagram: 1436,
             least_datagram: 1136,
             share: 8,
@@ -86,6 +90,7 @@ impl Config {
             (self.least_datagram >= least, "least_datagram is below 552"),
             (self.datagram >= self.least_datagram, "datagram is below least_datagram"),
             (self.datagram <= self.most_datagram, "datagram is above most_datagram"),
+            (self.most_probed <= self.most_datagram, "most_probed is above most_datagram"),
             (self.share >= 2, "share is below 2"),
             (self.window >= self.share, "window is below share"),
             (

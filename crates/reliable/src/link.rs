@@ -140,7 +140,8 @@ impl Link {
         out: &mut impl FnMut(Peer, &[u8]) -> Sent,
     ) -> End {
         let mut burst = 0;
-        while let Some(next) = self.outgoing.next(self.size.current()) {
+        while let Some(next) = self.outgoing.next(self.size.current(), shared.config.least_datagram)
+        {
             if burst == BURST {
                 return End::More;
             }

@@ -276,9 +276,10 @@ impl Outgoing {
         slot.end += bytes.len() as u16;
     }
 
-    /// The next datagram to send. `send_done` tells that it was.
+    /// The next datagram to send, on a path that carries `size` bytes, as it seems, and `least` in any case. `send_done` tells that
+    /// it was sent.
     #[inline]
-    pub fn next(&mut self, size: usize) -> Option<Next> {
+    pub fn next(&mut self, size: usize, least: usize) -> Option<Next> {
         let fresh = self.next != self.end && self.limit.wrapping_sub(self.next) as i32 > 0;
         let seq = if self.probe && self.first != self.next {
             self.first
@@ -298,7 +299,7 @@ impl Outgoing {
             end: slot.end as usize,
             part: slot.part as usize,
             flags: self.flags(seq),
-            small: self.suspicious() && slot.end as usize > size / 2,
+            small: self.suspicious() && slot.end as usize > least.min(size / 2),
         })
     }
 

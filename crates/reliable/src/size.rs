@@ -30,11 +30,12 @@ pub(crate) struct PathSize {
 
 impl PathSize {
     pub fn new(config: &Config) -> PathSize {
+        let most = config.most_probed.max(config.datagram);
         PathSize {
             current: config.datagram,
-            most: config.datagram,
-            ceiling: config.datagram,
-            target: config.datagram,
+            most,
+            ceiling: most,
+            target: most,
             tries: 0,
             at: 0,
             interval: config.probe_interval,
@@ -48,8 +49,9 @@ impl PathSize {
 
     /// The path carries at most `size`, says the caller; it is not asked again for more.
     pub fn set(&mut self, config: &Config, size: usize) {
-        self.current = size.clamp(config.least_datagram, config.most_datagram);
-        self.most = self.current;
+        self.most = size.clamp(config.least_datagram, config.most_datagram);
+        self.current = self.current.min(self.most);
+        (self.ceiling, self.target, self.tries) = (self.most, self.most, 0);
     }
 
     /// `size` came through, and more may not. True when this is news.
@@ -125,7 +127,7 @@ mod tests {
             *now = (*now).max(size.deadline());
             if let Some(probe) = size.due(*now) {
                 probes += 1;
-                assert!(probe > size.current() && probe <= config.datagram);
+                assert!(probe > size.current() && probe <= config.most_datagram);
                 if probe <= limit {
                     size.answered(config, *now, probe);
                 }
@@ -153,5 +155,30 @@ mod tests {
         assert_eq!((size.current(), size.deadline()), (1500, u64::MAX));
         size.answered(&config, now, 8000);
         assert_eq!(size.current(), 1500);
+    }
+
+    #[test]
+    fn tries_what_is_larger_than_the_first_size() {
+        let config = Config { most_probed: 8900, most_datagram: 8900, ..Config::default() };
+        for (carried, probes_max) in [(8900, 1), (9000, 1), (4000, 150), (1436, 150)] {
+            let (mut size, mut now) = (PathSize::new(&config), 1);
+            assert_eq!((size.current(), size.deadline()), (config.datagram, 0));
+            let first = size.due(now);
+            assert_eq!(first, Some(8900), "at once");
+            if carried >= 8900 {
+                size.answered(&config, now, 8900);
+            }
+            let probes = 1 + search(&mut size, &config, carried, &mut now);
+            assert!(probes <= probes_max, "{probes} for {carried}");
+            let wrong_by = carried.min(8900) - size.current();
+            assert!(wrong_by < SIZE_STEP_MIN, "{} of {carried}", size.current());
+        }
+        // What the system says of the path's end of ours is believed at once.
+        let mut size = PathSize::new(&config);
+        size.set(&config, 1400);
+        assert_eq!((size.current(), size.deadline()), (1400, u64::MAX));
+        let mut size = PathSize::new(&config);
+        size.set(&config, 4000);
+        assert_eq!((size.current(), size.due(1)), (config.datagram, Some(4000)));
     }
 }

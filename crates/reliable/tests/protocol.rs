@@ -187,6 +187,22 @@ fn a_path_that_becomes_narrow_is_noticed_and_so_is_its_recovery() {
 }
 
 #[test]
+fn a_path_that_carries_more_is_used_until_it_becomes_narrow() {
+    let config = Config { most_probed: 8900, most_datagram: 8900, ..Config::default() };
+    for len in [1300, 3000, 5000, 16_000] {
+        let mut p = Pair::new(config);
+        p.stream(20, 8000);
+        let sent = p.hubs[0].counters().datagrams_sent;
+        p.stream(100, 8000);
+        let large = p.hubs[0].counters().datagrams_sent - sent;
+        assert!(large <= 110, "{large} datagrams for 100 packets that fit");
+        p.fate = Box::new(|_, _, bytes| if bytes.len() <= 1200 { Fate::Pass } else { Fate::Lose });
+        let time = p.stream(300, len);
+        assert!(time < 3000 * MS, "{time} for packets of {len} bytes");
+    }
+}
+
+#[test]
 fn a_size_that_the_caller_learns_late_costs_no_timeout() {
     let config = Config { datagram: 4000, most_datagram: 4000, packet: 8192, ..Config::default() };
     let mut p = Pair::new(config);

@@ -111,14 +111,27 @@ fn a_network_that_stays_cut_ends_the_job_with_the_names_of_both_hosts() {
 #[test]
 fn a_switch_with_a_shorter_mtu_than_the_hosts_only_delays() {
     let Some(hosts) = Hosts::up(2, &[]) else { return };
-    for host in 1..=2 {
-        let mut ip = hosts.command(host, "ip");
-        let status = ip.args(["link", "set", "net0", "mtu", "9000"]).status().expect("ip");
-        assert!(status.success());
-    }
+    (1..=2).for_each(|host| set_mtu(&hosts, host, 9000));
     for net in ["10.77.0.0/16", "fd77::/64"] {
         is_right(mpirun(&hosts, 2, &["--net", net], &["0.5", "1"]));
     }
+}
+
+fn set_mtu(hosts: &Hosts, host: u32, mtu: u32) {
+    let mut ip = hosts.command(host, "ip");
+    let status = ip.args(["link", "set", "net0", "mtu", &mtu.to_string()]).status().expect("ip");
+    assert!(status.success());
+}
+
+#[test]
+fn large_frames_are_used_and_may_become_smaller() {
+    let Some(hosts) = Hosts::up(2, &["--mtu", "9000"]) else { return };
+    for net in ["10.77.0.0/16", "fd77::/64"] {
+        is_right(mpirun(&hosts, 4, &["--net", net], &["0.5", "2"]));
+    }
+    with_job(&hosts, &[], || set_mtu(&hosts, 2, 1280));
+    // One host has large frames, the other one doesn't.
+    is_right(mpirun(&hosts, 2, &[], &["0.5", "1"]));
 }
 
 #[test]

@@ -83,7 +83,13 @@ impl Weather {
             1 => r.u16(0..=most / 10),
             _ => r.u16(0..=most),
         };
-        let protocol = random_protocol(&mut r);
+        let mut protocol = random_protocol(&mut r);
+        // A stream of its own again: what a seed drew before paths could carry more than is believed at first it still draws.
+        let mut larger = fastrand::Rng::with_seed(seed ^ 0x5851_f42d_4c95_7f2d);
+        if larger.bool() {
+            protocol.most_probed = protocol.datagram + larger.usize(0..=7000);
+            protocol.most_datagram = protocol.most_probed;
+        }
         let never_or = |r: &mut fastrand::Rng, every: RangeInclusive<u64>| match r.u8(0..3) {
             0 => r.u64(every),
             _ => u64::MAX,
@@ -103,7 +109,7 @@ impl Weather {
             rate: if r.u8(0..3) == 0 { r.u64(2..100) } else { 0 },
             buffer: r.u64(20_000..200_000),
             socket: if r.u8(0..3) == 0 { r.usize(8..64) } else { 1024 },
-            mtu: mtu..=protocol.datagram,
+            mtu: mtu..=protocol.datagram.max(protocol.most_probed),
             mtu_every: never_or(&mut r, MS..=100 * MS),
             told_permille: r.u16(0..=1000),
             cut_every: never_or(&mut r, 20 * MS..=200 * MS),
