@@ -3,7 +3,8 @@
 mod jobs;
 
 use hpvm_mux::Mux;
-use hpvm_transport::{Head, Packets, Segment};
+use hpvm_net::MIN_STREAMED;
+use hpvm_transport::{Head, Packets, Segment, Streams};
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -117,10 +118,16 @@ fn two_packets_leave_in_one_datagram() {
 
 #[test]
 fn a_long_packet_is_one_datagram_where_the_interface_has_large_frames() {
-    let datagrams = Sender::new().long_ones();
+    let mut ordinary = Sender::new();
+    let datagrams = ordinary.long_ones();
+    let streams = |sender: &Sender, len| sender.ends[0].can_stream(1, len);
+    assert!(streams(&ordinary, MIN_STREAMED));
     assert!(datagrams >= 3 * PAIRS, "{PAIRS} packets in {datagrams} ordinary datagrams");
     // The loopback interface's MTU is larger than any card's.
     let minute = 60_000_000_000;
-    let datagrams = Sender::among(jobs::open_one_machine(2, 1, minute)).long_ones();
+    let mut large = Sender::among(jobs::open_one_machine(2, 1, minute));
+    let datagrams = large.long_ones();
+    // Nor need a message be a stream that is one datagram.
+    assert!(!streams(&large, MIN_STREAMED) && !streams(&large, 8192) && streams(&large, 9000));
     assert!(datagrams < 2 * PAIRS, "{PAIRS} packets in {datagrams} large datagrams");
 }

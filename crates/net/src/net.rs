@@ -30,6 +30,8 @@ const BELOW_V6: usize = 48;
 /// MTU of ordinary Ethernet, and of the largest frames of any.
 const ETHERNET: usize = 1500;
 const JUMBO: usize = 9000;
+/// Most bytes that MPI and others put in front of a message.
+const MESSAGE_HEAD_MAX: usize = 64;
 /// Ports that are tried until one is free for datagrams and connections.
 const TRIES: u32 = 64;
 /// Longest time for which an address is waited for that cannot be used yet, and between two tries.
@@ -324,6 +326,12 @@ impl Net {
         fill: F,
     ) -> Result<(), Refused> {
         self.push(now(), dst, (head, len), fill)
+    }
+
+    /// Bytes of the longest message that goes to `peer` in one frame, with what MPI puts in front of it. Where frames are large it takes
+    /// less time than a stream.
+    pub(crate) fn one_frame(&self, peer: Rank) -> u64 {
+        self.hub.one_datagram(peer).saturating_sub(MESSAGE_HEAD_MAX) as u64
     }
 
     /// Takes a packet that leaves with the next transmission to `dst`, or in the next turn.

@@ -7,7 +7,7 @@ use hpvm_transport::{Head, Landing, Memory, Rank, Streamed, Streams};
 impl Streams for Net {
     #[inline(always)]
     fn can_stream(&self, peer: Rank, len: u64) -> bool {
-        len >= MIN_STREAMED && !self.is_far(peer)
+        len >= MIN_STREAMED && !self.is_far(peer) && len > self.one_frame(peer)
     }
 
     fn can_open(&self, dst: Rank, len: u64) -> bool {

@@ -314,6 +314,13 @@ impl Hub {
         self.queue_data(i);
     }
 
+    /// Bytes of the longest packet to `peer` that is one datagram, by what is known of the path.
+    pub fn one_datagram(&self, peer: Peer) -> usize {
+        let link = self.links.get(self.index[peer as usize] as usize);
+        let size = link.map_or(self.shared.config.datagram, Link::datagram);
+        size.saturating_sub(HEADER + RECORD)
+    }
+
     /// Links made so far.
     pub fn links(&self) -> usize {
         self.links.len()

@@ -370,6 +370,10 @@ impl Link {
         self.outgoing.is_done()
     }
 
+    pub fn datagram(&self) -> usize {
+        self.size.current()
+    }
+
     pub fn set_datagram(&mut self, shared: &Shared, size: usize) {
         let before = self.size.current();
         self.size.set(&shared.config, size);

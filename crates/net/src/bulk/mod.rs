@@ -14,7 +14,7 @@ use stream::{Io, Stream, limit_segments, read_memory, write_memory};
 
 pub use hpvm_bulk::Settings;
 
-/// Messages from this length on are streamed: measured, see bench/NOTES.md.
+/// Messages from this length on are streamed, unless they fit in one frame: measured, see bench/NOTES.md.
 pub const MIN_STREAMED: u64 = 4 * 1024 + 1;
 /// Bytes that one connection moves in one turn in either direction, about: others wait meanwhile.
 const TURN_BYTES_MAX: usize = 2 << 20;
