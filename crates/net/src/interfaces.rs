@@ -1,10 +1,10 @@
 //! The network interfaces of this host, and which of their addresses are told to others.
 
 use crate::card::{AddressAndPrefix, is_link_local};
+use crate::socket::Socket;
 use std::ffi::CStr;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
-use std::os::fd::AsRawFd;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// One address of one interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,10 +129,10 @@ pub fn mtu(name: &str) -> Option<usize> {
     for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
         *to = from as libc::c_char;
     }
-    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
+    let socket = Socket::open(false, None).ok()?;
     // SAFETY: a request with a name that ends, which the kernel answers in `ifru_mtu`.
     let mtu = unsafe {
-        let result = libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU, &raw mut request);
+        let result = libc::ioctl(socket.fd(), libc::SIOCGIFMTU, &raw mut request);
         if result != 0 {
             return None;
         }

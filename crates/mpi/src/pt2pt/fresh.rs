@@ -78,7 +78,9 @@ impl Fresh {
 
     /// Such a message comes so.
     pub fn theirs_came(&mut self, peer: Rank) {
-        self.0.entry(peer).or_default().theirs.went_unread();
+        if let Some(peer) = self.0.get_mut(&peer) {
+            peer.theirs.went_unread();
+        }
     }
 
     /// `peer` has told of its read of a message of ours.
